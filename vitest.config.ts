@@ -60,6 +60,7 @@ const onPostgresToo = [
   "test/people/tenants/Applications.test.ts",
   "test/people/tenants/Limits.test.ts",
   "test/people/tenants/Organisations.test.ts",
+  "test/money/receipts/Witnesses.test.ts",
   "test/money/transfers/*.test.ts",
   "test/money/usage/LabelledSums.test.ts",
   "test/money/vouchers/*.test.ts",

@@ -2,7 +2,8 @@
 /** The process: opens the port of a service, sets V8 flags, starts the writer's thread, then runs the command line. */
 import { addressOf } from "./http/server/Address.ts"
 import { hear } from "./app/commands/Hangup.ts"
-import { serveArguments } from "./app/commands/ServeArguments.ts"
+import { serveArguments, workersOf } from "./app/commands/ServeArguments.ts"
+import { workerNumber } from "./app/workers/Number.ts"
 
 /**
  * The modules in loading order. The event loop runs between them, so that `/healthz` is answered while they load. Imports are dynamic: a bundle
@@ -10,7 +11,7 @@ import { serveArguments } from "./app/commands/ServeArguments.ts"
  */
 const pieces = [
   () => import("./app/V8.ts"),
-  ...(process.argv[2] === "serve"
+  ...(process.argv[2] === "serve" && workerNumber() === undefined
     ? [() => import("./books/ledger/write/Thread.ts").then(({ prepare }) => prepare())]
     : []),
   () => import("./kernel/Pieces.ts"),
@@ -29,8 +30,8 @@ const run = async (): Promise<void> => {
   const serving = serveArguments(process.argv.slice(2))
   const address = addressOf(process.env)
   if (serving?.config !== undefined) hear()
-  // A sandbox checks its address first.
-  if (serving?.config !== undefined && address !== undefined) {
+  // A sandbox checks its address first. An owner does not listen, and each of its workers does once it is loaded.
+  if (serving?.config !== undefined && workersOf(serving.workers) === 1 && address !== undefined) {
     const { prepare } = await import("./http/server/Listener.ts")
     await prepare(address)
     await turn()

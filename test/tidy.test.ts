@@ -221,6 +221,7 @@ const references: Readonly<Record<string, string>> = {
   CommitLimit: "a limit: how long a commit may take",
   ContactEmail: "messages are stored whether they are mailed or not",
   ContactKeptDays: "a limit: how long messages are stored",
+  Counts: "a limit: requests of an address or account, counted by each process alone if absent",
   CreationPatience: "a limit: how long an answer waits for its images",
   CurrentSandbox: "absent, there are no levers",
   ImagePatience: "a limit: how long an answer waits for its images",
@@ -228,7 +229,10 @@ const references: Readonly<Record<string, string>> = {
   KnownModels: "absent, a list of models may have any name: it only ever narrows a key",
   Lanes: "where the fast lane is found; the platform's router answers the same without it",
   Handovers: "absent, services are never replaced, and no loop of theirs has work to take over",
+  Holds: "a limit: what an account has open at a time, counted by each process alone if absent",
+  LogSettings: "absent, the log has no witnesses; they only prove what it holds",
   Leadership: "absent, a program turns all its loops; their statements do nothing twice",
+  Siblings: "absent, the process shows its own metrics and loops",
   StoredAnswersConfig: "a limit: stored answers of an account",
   LetterLimits: "a limit: letters of an account",
   LoopObserver: "an observer",
@@ -246,7 +250,8 @@ const references: Readonly<Record<string, string>> = {
   Tracing: "whether traces are made",
   Unread: "a limit: how long an answer waits for its reader",
   UpstreamObserver: "an observer",
-  VerifyInterval: "how often the books are looked at"
+  VerifyInterval: "how often the books are looked at",
+  WitnessStates: "absent, the metrics have no gauges of the log's witnesses"
 }
 
 describe("what may be left out", () => {
@@ -453,8 +458,8 @@ const long = [
   "books/ledger/write/ClientWriter.ts make",
   // The same, with a batch for each connection.
   "books/ledger/write/PostgresWriter.ts make",
-  // The same, with a thread that may end and start again.
-  "books/ledger/write/ThreadWriter.ts make",
+  // The same, with a link that may end and be opened again.
+  "books/ledger/write/QueuedWriter.ts make",
   // One generic class and its schema, which refer to each other and to the declaration.
   "kernel/Problem.ts Problem",
   // The loop of the hot path: its closures share state without an object that each call would read.

@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process"
 import type { Workload } from "./calls.ts"
 import type { Order, Outcome } from "./load.ts"
 import { median } from "./numbers.ts"
-import { ask, cpu, memory } from "./processes.ts"
+import { ask, cpuWithChildren, memory } from "./processes.ts"
 import type { Cores } from "./processes.ts"
 import type { World } from "./world.ts"
 
@@ -52,7 +52,7 @@ export interface Target {
   readonly headers: Readonly<Record<string, string>>
   /** A bearer token per caller, or a single token if the target does not distinguish callers. */
   readonly keys: ReadonlyArray<string>
-  /** The process whose CPU time and memory are measured. */
+  /** The process whose CPU time (with its children's) and memory are measured. */
   readonly pid: number
 }
 
@@ -81,7 +81,7 @@ export const drive = async (load: ChildProcess, at: Contender, workload: Workloa
   const { bodies, callers, connections, end, method, path, price, stream } = workload
   const { headers, keys, port } = at
   const sampling = setInterval(() => (at.peak = Math.max(at.peak, memory(at.pid))), 250)
-  const before = cpu(at.pid)
+  const before = cpuWithChildren(at.pid)
   const order: Order = {
     port,
     method,
@@ -96,7 +96,7 @@ export const drive = async (load: ChildProcess, at: Contender, workload: Workloa
   }
   const outcome = await ask<Outcome>(load, order)
   clearInterval(sampling)
-  const spent = cpu(at.pid) - before
+  const spent = cpuWithChildren(at.pid) - before
   at.served += outcome.calls
   for (const [caller, calls] of outcome.byCaller.entries()) at.due[caller] = (at.due[caller] ?? 0) + calls * price
   if (outcome.failures > 0 || outcome.calls === 0) {
@@ -250,7 +250,10 @@ export const titles: Readonly<Record<string, string>> = {
   peer: "peer: @portkey-ai/gateway, unmetered",
   "no budget": "the service, no budget",
   "one budget": "the service, one budget",
-  "six budgets": "the service, six budgets"
+  "six budgets": "the service, six budgets",
+  "one process": "the service, one process",
+  "two workers": "the service, an owner and two workers",
+  "four workers": "the service, an owner and four workers"
 }
 
 export const ratio = (rates: Rates, a: string, b: string): number | undefined => {

@@ -96,13 +96,15 @@ export interface GatewayOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Changes the configuration. */
   readonly configure?: (configuration: Readonly<Record<string, unknown>>) => object
+  /** The number of processes that answer requests, besides their owner. Without it, one process does everything. */
+  readonly workers?: number
 }
 
 /** The number of concurrent sign-ins. */
 const abreast = 8
 
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
-  const { configure = (one) => one, cores, database, directory, flags = [], main, name, outside } = options
+  const { configure = (one) => one, cores, database, directory, flags = [], main, name, outside, workers } = options
   await mkdir(directory, { recursive: true })
   const file = join(directory, "config.json")
   // Verification is off, because it would start a minute after the service and slow down only some rounds.
@@ -121,7 +123,9 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     // All nodes on a database share one secret.
     ...(database !== undefined && { DATABASE_URL: database, TOLLGATE_SECRET: "the secret of the benchmark's nodes" })
   }
-  const child = start(cores.served, [...nodeOptions, ...flags, main, "serve", "--config", file], { env, ipc: false })
+  const together = workers === undefined ? [] : ["--workers", String(workers)]
+  const command = [main, "serve", "--config", file, ...together]
+  const child = start(cores.served, [...nodeOptions, ...flags, ...command], { env, ipc: false })
   const said = tail(child)
   const base = `http://127.0.0.1:${port}`
   const ready = async () => (await fetch(`${base}/readyz`).catch(() => undefined))?.ok === true

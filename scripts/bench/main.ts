@@ -27,6 +27,7 @@ import { start } from "./parts/start.ts"
 import { stream, workloads as streamWorkloads } from "./parts/stream.ts"
 import { tools, workloads as toolsWorkloads } from "./parts/tools.ts"
 import { findCores, root, stopAll, watchOthers } from "./processes.ts"
+import { workers } from "./parts/workers.ts"
 import { openWorld } from "./world.ts"
 import type { World } from "./world.ts"
 
@@ -46,11 +47,12 @@ const parts: ReadonlyArray<Part> = [
   large,
   growth,
   consoleViews,
-  postgres
+  postgres,
+  workers
 ]
 
 /** Parts that run only on request. */
-const onDemand = new Set(["large", "growth", "console", "postgres"])
+const onDemand = new Set(["large", "growth", "console", "postgres", "workers"])
 
 /** The workloads that `--against` can drive on two builds. */
 const comparable: Readonly<Record<string, (options: Options) => ReadonlyArray<Workload>>> = {

@@ -129,6 +129,13 @@ export const cpu = (pid: number): number => {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000
 }
 
+/** Returns the CPU time that a process and all of its running children have used so far, in µs. */
+export const cpuWithChildren = (pid: number): number =>
+  childrenOf(pid).reduce((sum, child) => sum + cpuWithChildren(child), cpu(pid))
+
+const childrenOf = (pid: number): ReadonlyArray<number> =>
+  known(pid, `task/${pid}/children`).trim().split(/\s+/).filter(Boolean).map(Number)
+
 /** The CPU time in ticks: of all processes, and of this process with its children. */
 interface Spent {
   readonly possible: number

@@ -187,19 +187,19 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "const maybe_written = false"
   ]),
   mistake("thread-stays-dead", "an ended writer's thread is restarted", [
-    "books/ledger/write/ThreadWriter.ts",
+    "books/ledger/write/QueuedWriter.ts",
     "restart = setTimeout(begin, restartPause)",
     ""
   ]),
   mistake("nobody-is-told", "callers that wait for an ended thread are notified", [
-    "books/ledger/write/ThreadWriter.ts",
-    "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
-    "thread = undefined"
+    "books/ledger/write/QueuedWriter.ts",
+    "link = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
+    "link = undefined"
   ]),
   mistake("surely-not-written", "the batch of an ended thread may be written", [
-    "books/ledger/write/ThreadWriter.ts",
-    "thread = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
-    "thread = undefined\n    tellAll(new BooksUnavailable())"
+    "books/ledger/write/QueuedWriter.ts",
+    "link = undefined\n    tellAll(new BooksUnavailable({ maybe_written: true }))",
+    "link = undefined\n    tellAll(new BooksUnavailable())"
   ]),
   mistake("loop-dies", "a loop survives a failed iteration", [
     "kernel/Loop.ts",

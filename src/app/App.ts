@@ -46,6 +46,8 @@ import { SortedIndexer } from "../books/ledger/totals/SortedIndexer.ts"
 import { TotalsIndexer } from "../books/ledger/totals/TotalsIndexer.ts"
 import { Verifier } from "../books/ledger/audit/Verifier.ts"
 import { ChargeLog } from "../books/log/ChargeLog.ts"
+import { Cosigning } from "../books/log/Cosigning.ts"
+import { Liabilities } from "../books/log/Liabilities.ts"
 import { Outbox } from "../people/mail/Outbox.ts"
 import { PasskeysHttp } from "../people/passkeys/Http.ts"
 import { Passkeys } from "../people/passkeys/Passkeys.ts"
@@ -56,7 +58,7 @@ import { ProvisioningHttp } from "../operations/provisioning/Http.ts"
 import { Provisioning } from "../operations/provisioning/Provisioning.ts"
 import { ScimTokenHttp } from "../operations/scim/Bearer.ts"
 import { ScimHttp } from "../operations/scim/Http.ts"
-import { BillDrifts } from "../operations/ops/Gauges.ts"
+import { BillDrifts, WitnessStates } from "../operations/ops/Gauges.ts"
 import { ReconciliationsHttp } from "../operations/reconciliation/Http.ts"
 import { Reconciliations } from "../operations/reconciliation/Reconciliations.ts"
 import { Scim } from "../operations/scim/Scim.ts"
@@ -82,6 +84,7 @@ import { ExportsHttp } from "../money/exports/Http.ts"
 import { ReceiptsHttp } from "../money/receipts/Http.ts"
 import { LogHttp } from "../money/receipts/LogHttp.ts"
 import { Receipts } from "../money/receipts/Receipts.ts"
+import { Witnesses } from "../money/receipts/Witnesses.ts"
 import { Pooling } from "../money/pooling/Pooling.ts"
 import { PricesHttp } from "../money/prices/Http.ts"
 import { Indexes } from "../storage/engine/Indexes.ts"
@@ -150,6 +153,7 @@ export const domains = Layer.mergeAll(
   merged(partsOf("layer")),
   Explanations.layer,
   Receipts.layer,
+  Layer.provide(Witnesses.layer, Cosigning.layer),
   Exports.layer,
   HeldKeys.layer,
   TeamUsage.layer,
@@ -204,7 +208,7 @@ export const domains = Layer.mergeAll(
       KeyTotalsIndexer.layer,
       SortedIndexer.layer,
       TotalsIndexer.layer,
-      ChargeLog.layer,
+      Liabilities.layer.pipe(Layer.provideMerge(ChargeLog.layer)),
       verifier
     )
   ),
@@ -231,6 +235,8 @@ export const jobs = Layer.mergeAll(
   ProviderTotalsIndexer.layerJobs,
   KeyTotalsIndexer.layerJobs,
   ChargeLog.layerJobs,
+  Witnesses.layerJobs,
+  Liabilities.layerJobs,
   Feed.layerJobs,
   Verifier.layerJobs,
   Transfers.layerJobs,
@@ -241,6 +247,11 @@ export const jobs = Layer.mergeAll(
 const billDrifts = Layer.effect(
   BillDrifts,
   Effect.map(Reconciliations, ({ drifts }) => drifts)
+)
+
+const witnessStates = Layer.effect(
+  WitnessStates,
+  Effect.map(Witnesses, ({ figures }) => figures)
 )
 
 /** The handlers of every group of `Api`. */
@@ -269,7 +280,7 @@ export const handlers = Layer.mergeAll(
   Layer.provide(ProvisioningHttp, OperatorTokenHttp),
   Layer.provide(ScimHttp, [Scim.layer, ScimTokenHttp]),
   OperatorSessionHttp,
-  Layer.provide(OpsHttp, billDrifts),
+  Layer.provide(OpsHttp, [billDrifts, witnessStates]),
   OrganisationsHttp,
   PaymentsHttp,
   WebhooksHttp,

@@ -10,6 +10,7 @@ import { beginning } from "../books/ledger/audit/Checkpoint.ts"
 import type { Checkpoint } from "../books/ledger/audit/Checkpoint.ts"
 import type { VerifySince } from "../books/ledger/audit/Verifications.ts"
 import * as log from "../books/log/Checks.ts"
+import * as liabilities from "../books/log/LiabilityChecks.ts"
 import { findingsMax } from "../books/ledger/rules/Check.ts"
 import type { Check, Finding, Looked } from "../books/ledger/rules/Check.ts"
 import * as allowances from "../money/allowances/Checks.ts"
@@ -22,6 +23,7 @@ import * as runs from "../people/runs/Checks.ts"
 const checks: ReadonlyArray<Check> = [
   ...Invariants.checks,
   ...log.checks,
+  ...liabilities.checks,
   ...transfers.checks,
   ...payments.checks,
   ...allowances.checks,

@@ -17,6 +17,7 @@ import { nearest } from "../kernel/Likeness.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Service from "../kernel/ServiceInfo.ts"
 import * as Verify from "../books/ledger/audit/Settings.ts"
+import * as Log from "../books/log/Settings.ts"
 import * as Mail from "../people/mail/Settings.ts"
 import * as Ops from "../operations/ops/Settings.ts"
 import * as Reconciliation from "../operations/reconciliation/Settings.ts"
@@ -38,6 +39,7 @@ const entries = Schema.Struct({
   ...Telemetry.fields,
   ...Ops.fields,
   ...Verify.fields,
+  ...Log.fields,
   ...Payments.fields,
   ...Allowances.fields,
   ...Mail.fields,
@@ -153,6 +155,7 @@ export const calls = (file: ConfigFile) => Layer.merge(layersOf(settings, file),
 export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   Layer.mergeAll(
     Verify.layer(file),
+    Log.layer(file),
     Payments.layer(file),
     Allowances.layer(file),
     Mail.layer(file),
@@ -250,11 +253,15 @@ const ruleOf = (message: string): string | undefined => {
   return plain[expected] ?? expected
 }
 
-export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem> => {
-  const unreadable = (why: string) => Either.left(new ConfigProblem({ message: `--config ${path} ${why}` }))
-  let text: string
+export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem> =>
+  Either.flatMap(readText(path), (text) => parse(text, path))
+
+const unreadable = (path: string, why: string) => Either.left(new ConfigProblem({ message: `--config ${path} ${why}` }))
+
+/** Reads the file without decoding it. */
+export const readText = (path: string): Either.Either<string, ConfigProblem> => {
   try {
-    text = readFileSync(path, "utf8").replace(/^\uFEFF/, "")
+    return Either.right(readFileSync(path, "utf8").replace(/^\uFEFF/, ""))
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const known: Record<string, string> = {
@@ -263,13 +270,17 @@ export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem>
       EISDIR: "it is a folder",
       EACCES: "this user has no permission to read it"
     }
-    return unreadable(`could not be read: ${known[code ?? ""] ?? message}`)
+    return unreadable(path, `could not be read: ${known[code ?? ""] ?? message}`)
   }
+}
+
+/** Decodes the text of the file at this path. */
+export const parse = (text: string, path: string): Either.Either<ConfigFile, ConfigProblem> => {
   let document: unknown
   try {
     document = JSON.parse(text)
   } catch {
-    return unreadable(`is not JSON${placeOf(text)}`)
+    return unreadable(path, `is not JSON${placeOf(text)}`)
   }
   const isEmpty = typeof document === "object" && document !== null && Object.keys(document).length === 0
   return isEmpty ? Either.left(new ConfigProblem({ message: noModel(path) })) : decodeFile(document, `--config ${path}`)

@@ -31,6 +31,11 @@ import type { Reloaded } from "../operations/operator/Reload.ts"
 /** An effect that reads the configuration again. */
 export type Read = Effect.Effect<ConfigFile, ConfigProblem>
 
+/** Extends a reload to other processes: takes this process's own reload and returns the one for signals and operators (`app/workers`). */
+export type Together = (
+  own: Effect.Effect<Reloaded, ReloadRefused>
+) => Effect.Effect<Effect.Effect<Reloaded, ReloadRefused>>
+
 const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
   face("").pipe(Layer.provideMerge(domains), Layer.provideMerge(Config.layer(facts, file)))
 
@@ -125,10 +130,25 @@ const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =
 /** Entries that are read only at startup, for the HTTP server and the telemetry export. */
 const fixed = ["answers", "telemetry"]
 
+const refuseFixed = (changed: ReadonlyArray<string>): Effect.Effect<void, ConfigProblem> => {
+  const unchangeable = fixed.filter((name) => changed.includes(name))
+  return unchangeable.length === 0
+    ? Effect.void
+    : new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to apply them` })
+}
+
 const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
   const failure = Cause.squash(cause)
   return new ReloadRefused({ message: failure instanceof Error ? failure.message : String(failure) })
 }
+
+/** Turns any failure of a reload into a refusal, which is logged. */
+const refusing = <R>(reload: Effect.Effect<Reloaded, unknown, R>): Effect.Effect<Reloaded, ReloadRefused, R> =>
+  Effect.catchAllCause(reload, (cause) => refused(cause)).pipe(
+    Effect.tapErrorTag("ReloadRefused", ({ message }) =>
+      Effect.logError(`the configuration was not reloaded and nothing has changed: ${message}`)
+    )
+  )
 
 /** Waits until replaced services are idle, then closes them and notifies the loops. */
 const retire = (one: Running, all: Array<Running>, handOver: () => void): Effect.Effect<void> =>
@@ -152,7 +172,12 @@ export class Deployment extends Context.Tag("tollgate/app/Deployment")<
 >() {}
 
 /** Starts the services. The layer also provides the services of the first configuration. */
-export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | undefined) =>
+export const layer = (
+  facts: EnvironmentFacts,
+  first: ConfigFile,
+  read: Read | undefined,
+  together: Together = Effect.succeed
+) =>
   Layer.scopedContext(
     Effect.gen(function* () {
       const scope = yield* Effect.scope
@@ -167,9 +192,7 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
         const before = all.at(-1)!
         const changed = changedIn(before.file, file)
         if (changed.length === 0) return { changed }
-        const unchangeable = fixed.filter((name) => changed.includes(name))
-        if (unchangeable.length > 0)
-          return yield* new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to apply them` })
+        yield* refuseFixed(changed)
         const next = yield* Effect.provideService(build(facts, file, handovers), Reload, reload)
         yield* stopLoops
         stopLoops = yield* Effect.onError(next.loops, () =>
@@ -185,18 +208,15 @@ export const layer = (facts: EnvironmentFacts, first: ConfigFile, read: Read | u
       })
 
       const runtime = yield* Effect.runtime<Layer.Layer.Context<ReturnType<typeof servicesOf>>>()
+      const own = (read: Read) =>
+        Effect.flatMap(read, replace).pipe(
+          refusing,
+          turn.withPermits(1),
+          // Runs on a fiber of the process, so that a disconnect does not interrupt it and loops do not log the request's id.
+          (reloading) => Effect.suspend(() => Fiber.join(Runtime.runFork(runtime, reloading)))
+        )
       const reload: Effect.Effect<Reloaded, ReloadRefused> =
-        read === undefined
-          ? yield* Reload
-          : Effect.flatMap(read, replace).pipe(
-              Effect.catchAllCause((cause) => refused(cause)),
-              Effect.tapErrorTag("ReloadRefused", ({ message }) =>
-                Effect.logError(`the configuration was not reloaded and nothing has changed: ${message}`)
-              ),
-              turn.withPermits(1),
-              // Runs on a fiber of the process, so that a disconnect does not interrupt it and loops do not log the request's id.
-              (reloading) => Effect.suspend(() => Fiber.join(Runtime.runFork(runtime, reloading)))
-            )
+        read === undefined ? yield* Reload : yield* together(own(read))
 
       yield* Effect.addFinalizer(() =>
         Effect.suspend(() =>

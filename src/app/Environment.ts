@@ -20,7 +20,7 @@ export interface EnvironmentFacts extends Address {
   readonly key_prefix: string
   readonly log_level: LogLevel.LogLevel
   /** The simulated services that are turned off in a sandbox. */
-  readonly sandbox_without: ReadonlyArray<"payments" | "decisions">
+  readonly sandbox_without: ReadonlyArray<"payments" | "decisions" | "witnesses">
   /** The secret that hashes and seals keys and tokens. If it is absent, the service reads the file in `data_dir`. */
   readonly secret: Redacted.Redacted | undefined
 }
@@ -79,6 +79,7 @@ export const variables: ReadonlyArray<readonly [name: string, preset: string, me
   ["LOG_LEVEL", "info", "trace, debug, info, warning, error, fatal or none; logs go to stderr"],
   ["SANDBOX_PAYMENTS", "on", "off runs a sandbox without a payment processor"],
   ["SANDBOX_DECISIONS", "on", "off runs a sandbox without a decision model"],
+  ["SANDBOX_WITNESSES", "off", "on runs a sandbox with two witnesses of the log of charges"],
   ["NO_COLOR", "", "any value turns off colors in terminals"]
 ]
 
@@ -108,8 +109,8 @@ const read = <A>(
     })
   )
 
-const onOrOff = (name: string): Config.Config<boolean> =>
-  read(name, "on", "must be on or off", (text) =>
+const onOrOff = (name: string, preset: "on" | "off"): Config.Config<boolean> =>
+  read(name, preset, "must be on or off", (text) =>
     text === "on" ? { is: true } : text === "off" ? { is: false } : undefined
   ).pipe(Config.map(({ is }) => is))
 
@@ -148,18 +149,23 @@ export const environment: Config.Config<EnvironmentFacts> = Config.all({
     (text) => /^[A-Za-z0-9]+$/.exec(text)?.[0]
   ),
   log_level: read("LOG_LEVEL", "info", `must be one of ${Object.keys(logLevels).join(", ")}`, logLevelOf),
-  payments: onOrOff("SANDBOX_PAYMENTS"),
-  decisions: onOrOff("SANDBOX_DECISIONS"),
+  payments: onOrOff("SANDBOX_PAYMENTS", "on"),
+  decisions: onOrOff("SANDBOX_DECISIONS", "on"),
+  witnesses: onOrOff("SANDBOX_WITNESSES", "off"),
   secret: optional(Config.redacted("TOLLGATE_SECRET"))
 }).pipe(
-  Config.mapOrFail(({ connections, decisions, node, payments, url, ...rest }) =>
+  Config.mapOrFail(({ connections, decisions, node, payments, url, witnesses, ...rest }) =>
     Either.map(locationOf(url, rest.data_dir), (database) => ({
       ...rest,
       database:
         database.engine === "sqlite"
           ? database
           : { ...database, connections, node: node ?? `${hostname()}:${rest.port}` },
-      sandbox_without: [...(payments ? [] : ["payments" as const]), ...(decisions ? [] : ["decisions" as const])]
+      sandbox_without: [
+        ...(payments ? [] : ["payments" as const]),
+        ...(decisions ? [] : ["decisions" as const]),
+        ...(witnesses ? [] : ["witnesses" as const])
+      ]
     }))
   )
 )

@@ -1,7 +1,7 @@
 /**
  * Work that a service repeats, such as sending emails, expiring transfers and polling jobs. A service describes the work as a `Job`, and its
  * `layerJobs` runs the job in a loop. The loop continues after a failed iteration, even after a defect. It reports every iteration, so a stuck loop
- * is visible (`operations/ops/Loops`). If several nodes share a database, only one of them runs the loop (`Leadership`). Iterations on two nodes may
+ * is visible (`operations/ops/Loops`). If several processes share a database, only one of them runs the loop (`Leadership`). Iterations on two nodes may
  * still overlap, so the conditions in their statements must keep them from doing the work twice.
  */
 import { Cause, Context, Duration, Effect, Layer, Option, Queue } from "effect"

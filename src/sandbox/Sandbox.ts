@@ -38,7 +38,7 @@ export interface Settings {
   readonly data_dir?: string | undefined
   /** The port on the loopback interface; by default, any free port. */
   readonly port?: number | undefined
-  /** The services to omit from the configuration. */
+  /** The services to omit from the configuration; by default, the witnesses of the log. */
   readonly without?: ReadonlyArray<ServiceName> | undefined
 }
 
@@ -95,7 +95,7 @@ const base: Body = {
 export const make = ({
   data_dir,
   port = 0,
-  without = []
+  without = ["witnesses"]
 }: Settings): Effect.Effect<Sandbox, SandboxFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const clock = yield* SteeredClock.make(data_dir)

@@ -15,6 +15,7 @@ import * as Responses from "./Responses.ts"
 import * as Search from "./Search.ts"
 import * as Speech from "./Speech.ts"
 import * as Transcription from "./Transcription.ts"
+import * as Witnesses from "./Witnesses.ts"
 import type { Make } from "./Outside.ts"
 
 export const world = {
@@ -34,7 +35,8 @@ export const world = {
   identity: Issuer.make,
   mail: Mail.make,
   payments: Payments.make,
-  billing: Billing.make
+  billing: Billing.make,
+  witnesses: Witnesses.make
 } satisfies Readonly<Record<string, Make>>
 
 export type ServiceName = keyof typeof world

@@ -4,7 +4,9 @@ import { once } from "node:events"
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { Either } from "effect"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { decodeFile } from "../../src/app/Config.ts"
 import { client, CodeIssuer } from "../support/CodeIssuer.ts"
 import { Browser } from "../support/OAuth.ts"
 import { startLocalServer } from "../support/LocalServer.ts"
@@ -220,6 +222,14 @@ describe("a configuration", () => {
       const served = await start({ args, env: { UPSTREAM_KEY: "sk" } })
       expect((await served.call("/v1/prices")).status).toBe(200)
       await served.discard()
+    }
+  })
+
+  it("takes the documented witnesses", () => {
+    for (const { text } of take("json", /"witnesses"/)) {
+      const { log } = Either.getOrThrow(decodeFile(JSON.parse(text), "the guide"))
+      expect(log).toMatchObject({ required: 1, cosign_seconds: 1_000 })
+      expect(log.witnesses.map(({ key }) => key.name)).toEqual(["witness.example/w1"])
     }
   })
 

@@ -448,6 +448,6 @@ describe("a charge explained", () => {
     const [record] = await service.usage(who)
     const { body: told } = await service.call(`/v1/usage/${record.id}/explain`, { token: who.token })
     expect(told).toMatchObject({ charged_usd: 0, computed_usd: 0, success: false })
-    expect(told.summary).toContain("a failed call costs nothing")
+    expect(told.summary).toContain("failed calls cost nothing")
   })
 })

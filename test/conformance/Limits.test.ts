@@ -33,7 +33,7 @@ beforeAll(async () => {
     clients: [{ client_id: "app", name: "App" }],
     oauth_clients: [{ client_id: "desk", name: "Desk", redirect_uris: [redirect_uri] }],
     web_clients: [{ client_id: "web", name: "Web" }],
-    rate_limits: { authorize: limit, sign_in: 5, token: 5, invite_preview: 5, client_token: 5, contact: 5 }
+    rate_limits: { authorize: limit, sign_in: 5, token: 5, invite_preview: 5, client_token: 5, contact: 5, log: 5 }
   }
   writeFileSync(file, JSON.stringify(document))
   service = await start({ folder, args: ["--config", file] })
@@ -66,6 +66,7 @@ describe("who has no credential", () => {
     ["POST /v1/web/client-token", 5, { service_client_id: "web" }],
     ["POST /v1/web/contact", 5, {}],
     [`GET /v1/transfer-invites/${randomBytes(32).toString("hex")}`, 5, undefined],
+    ["GET /checkpoint", 5, undefined],
     ["GET /oauth/authorize", limit, undefined],
     ["GET /oauth/continue", limit, undefined]
   ])("is told to wait: %s", async (route, most, json) => {

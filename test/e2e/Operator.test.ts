@@ -416,7 +416,7 @@ describeSqlite("a file that cannot be used", () => {
       expect([args, status, stderr]).toEqual([
         args,
         1,
-        expect.stringMatching(/^tollgate: .*may not be written by this/)
+        expect.stringMatching(/^tollgate: .*is not writable by this/)
       ])
     }
     chmodSync(join(DATA_DIR, "tollgate.db"), 0o000)

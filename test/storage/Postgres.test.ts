@@ -124,7 +124,7 @@ describe("a PostgreSQL database that cannot be used", () => {
     [
       "a user who may not connect",
       () => urlOf({ user: "outcast", password: "hunter2", database: "closed" }),
-      /this user lacks a permission/
+      /this user lacks a required permission/
     ],
     [
       "a user who may not read the tables of another",
@@ -190,7 +190,7 @@ describe("a PostgreSQL database that cannot be used", () => {
   it("is refused by every command alike", async () => {
     const url = urlOf({ database: "missing" })
     for (const command of [["serve"], ["migrate"], ["verify"], ["owed"], ["client", "list"]])
-      expect([command, await refusal(url, command)]).toEqual([command, expect.stringContaining("no such database")])
+      expect([command, await refusal(url, command)]).toEqual([command, expect.stringContaining("the database does not exist")])
   })
 
   it("is refused by whoever writes to it, where its user may only read", async () => {

@@ -90,7 +90,7 @@ describe("a version of PostgreSQL's tables", () => {
   it("that came while a node was cut off ends the node's lease", async () => {
     const { drop, url } = await databases.fresh()
     const node = nodeOf({ url, knows: newest })
-    const lease = () => node.runPromise(Effect.map(Runs, (runs) => runs.node!.leaseLeft()))
+    const lease = () => node.runPromise(Effect.map(Runs, (runs) => runs.node!.lease!.left()))
     expect(await lease()).toBeGreaterThan(0)
     await asked(url, (client) => client.query("UPDATE tollgate_sql_nodes SET until = now()"))
     expect(await migrate(url, expands, contracts)).toEqual([next, next + 1])

@@ -47,6 +47,7 @@ export const demands: Readonly<Record<string, string>> = {
   [`GET ${tenant}/billing/export`]: "billing",
   [`GET ${tenant}/billing/ledger`]: "billing",
   [`GET ${tenant}/billing/ledger/:number/receipt`]: "billing",
+  [`GET ${tenant}/billing/liabilities`]: "billing",
   [`GET ${tenant}/billing/auto-reload`]: "billing",
   [`PUT ${tenant}/billing/auto-reload`]: "billing",
   [`POST ${tenant}/billing/auto-reload/charge`]: "billing",

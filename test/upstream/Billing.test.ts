@@ -69,8 +69,8 @@ describe("OpenAI's bill", () => {
     ["another currency", bucket([{ ...cost, amount: { value: 1, currency: "eur" } }]), "is not USD"],
     ["half a day", { data: [{ start_time: 1_772_323_200, end_time: 1_772_366_400, results: [] }] }, "not a UTC day"],
     ["a day outside", { data: [{ start_time: 1_772_496_000, end_time: 1_772_582_400, results: [] }] }, "is outside"],
-    ["a lost cursor", bucket([], { has_more: true }), "no next page"],
-    ["no list", {}, "has no list data"]
+    ["a lost cursor", bucket([], { has_more: true }), "does not identify the next one"],
+    ["no list", {}, "contains no list data"]
   ])("is refused for %s", (_, body, message) => {
     expect(() => openai.read("costs", window, null, body)).toThrow(message)
   })
@@ -142,7 +142,7 @@ describe("OpenRouter's bill", () => {
       ["all", null, 15_000_000n]
     ])
     expect(openrouter.read("activity", window, "2026-03-02", { data: [] }).next).toBeNull()
-    expect(() => openrouter.read("activity", window, "2026-03-02", { data: [item] })).toThrow("is not of 2026-03-02")
+    expect(() => openrouter.read("activity", window, "2026-03-02", { data: [item] })).toThrow("does not belong to 2026-03-02")
   })
 
   it("describes one call by its id", () => {
@@ -218,7 +218,7 @@ describe("a bill in a file", () => {
   })
 
   it.each([
-    ["an unknown header", ["a,b", "1,2"], "the header is not"],
+    ["an unknown header", ["a,b", "1,2"], "the header must be"],
     ["an empty file", [], "a header line"],
     [
       "another currency",

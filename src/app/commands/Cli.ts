@@ -146,7 +146,7 @@ const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
     : argv
 
 /** Options that may be given more than once. */
-const repeatable: ReadonlySet<string> = new Set(["--redirect-uri", "--tag"])
+const repeatable: ReadonlySet<string> = new Set(["--redirect-uri", "--tag", "--key"])
 
 /** Parses a command line and runs its command. */
 export const run = (given: ReadonlyArray<string>) =>

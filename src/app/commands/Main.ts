@@ -22,7 +22,7 @@ const command =
         Effect.promise(() => import("./Cli.ts")),
         ({ run }) => run(process.argv)
       )
-    : reported(Serve.serve(asked.config))
+    : reported(Serve.serve(asked))
 
 command.pipe(
   NodeRuntime.runMain({

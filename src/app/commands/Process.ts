@@ -1,6 +1,8 @@
 /** Runs the service as a process. The layers start from the bottom of the list and stop in the reverse order. */
+import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Layer } from "effect"
 import { observers } from "../App.ts"
+import type { Writer } from "../../books/ledger/write/Writer.ts"
 import * as Config from "../Config.ts"
 import type { ConfigFile } from "../Config.ts"
 import { Deployment } from "../Deployment.ts"
@@ -21,15 +23,32 @@ const closing = Layer.scopedDiscard(
   Effect.flatMap(Deployment, (deployment) => Effect.addFinalizer(() => deployment.closing))
 )
 
-const server = (facts: EnvironmentFacts) =>
+/** Serves on the port of this process. */
+export const server = (facts: EnvironmentFacts) =>
   Layer.unwrapEffect(Effect.map(Deployment, ({ serving }) => NodeServer.layerServing(facts, serving)))
 
 /** Assembles the service. A reload uses `read` to read the configuration again. Without `read`, the service never reloads. */
 export const service = (facts: EnvironmentFacts, file: ConfigFile, read?: Deployments.Read) =>
+  assembled(facts, file, { database: Database.layerAt(facts.database), port: server(facts), read })
+
+/** The parts in which a process that serves alone, an owner and a worker (`app/workers`) differ. */
+interface Parts<Out, E, PortE> {
+  readonly database: Layer.Layer<Out | SqlClient | Writer, E>
+  readonly port: Layer.Layer<NodeServer.Listening, PortE, Deployment>
+  readonly read?: Deployments.Read | undefined
+  readonly together?: Deployments.Together
+}
+
+/** Assembles a process that shares a SQLite file with others. */
+export const assembled = <Out, E, PortE>(
+  facts: EnvironmentFacts,
+  file: ConfigFile,
+  { database, port, read, together }: Parts<Out, E, PortE>
+) =>
   closing.pipe(
-    Layer.provideMerge(server(facts)),
+    Layer.provideMerge(port),
     Layer.tap(() => Effect.sync(V8.collectSoon)),
-    Layer.provideMerge(Deployments.layer(facts, file, read)),
+    Layer.provideMerge(Deployments.layer(facts, file, read, together)),
     Layer.provide(Secret.layer(facts)),
     Layer.provide(observers),
     Layer.provide(Metrics.layer),
@@ -37,5 +56,5 @@ export const service = (facts: EnvironmentFacts, file: ConfigFile, read?: Deploy
     Layer.provide(Loops.layer),
     Layer.provide(Layer.provide(Telemetry.layer(file), Config.serviceInfo(facts, file))),
     Layer.provideMerge(Runs.layer),
-    Layer.provideMerge(Database.layerAt(facts.database))
+    Layer.provideMerge(database)
   )

@@ -170,6 +170,6 @@ export const command = Command.make("quickstart", options, ({ config, credit, em
       }
       yield* Console.log(textOf(greeting))
     })
-    return yield* serve(config, greet)
+    return yield* serve({ config }, greet)
   })
 ).pipe(Command.withDescription("Write a configuration, create a person with credit and a key, and start the service"))

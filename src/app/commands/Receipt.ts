@@ -1,9 +1,11 @@
-/** `tollgate receipt verify`: checks receipts in files, without a database or a network. */
+/** `tollgate receipt verify`: checks receipts and proofs of liabilities in files, without a database or a network. */
 import { Args, Command, Options } from "@effect/cli"
 import { Console, Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { toIso } from "../../kernel/Moment.ts"
 import { toDecimal } from "../../kernel/Money.ts"
+import { contradictions, readLiability, verifyLiability } from "../../money/receipts/LiabilityVerifier.ts"
+import type { VerifiedLiability } from "../../money/receipts/LiabilityVerifier.ts"
 import { gaps, read, ReceiptInvalid, verify } from "../../money/receipts/Verifier.ts"
 import type { VerifiedReceipt } from "../../money/receipts/Verifier.ts"
 import * as CommandLine from "./CommandLine.ts"
@@ -11,7 +13,7 @@ import { json, printed } from "./Options.ts"
 import { refuse } from "./Report.ts"
 
 const files = Args.text({ name: "file" }).pipe(
-  Args.withDescription("a receipt, as returned by the service"),
+  Args.withDescription("a receipt or a proof of liabilities, as returned by the service"),
   Args.atLeast(1)
 )
 
@@ -30,23 +32,35 @@ const witnesses = Options.integer("witnesses").pipe(
 interface Checked {
   readonly file: string
   readonly receipt?: VerifiedReceipt
-  /** The reason that the receipt proves nothing. */
+  readonly liability?: VerifiedLiability
+  /** The reason that the file proves nothing. */
   readonly problem?: string
 }
 
+const verified = async (file: string, trusted: ReadonlyArray<string>, witnesses: number): Promise<Checked> => {
+  const text = readFileSync(file, "utf8")
+  const liability = readLiability(text)
+  return liability === undefined
+    ? { file, receipt: await verify(read(text), trusted, { witnesses }) }
+    : { file, liability: await verifyLiability(liability, trusted) }
+}
+
 const check = (file: string, trusted: ReadonlyArray<string>, least: number): Effect.Effect<Checked> =>
-  Effect.tryPromise(() => verify(read(readFileSync(file, "utf8")), trusted, { witnesses: least })).pipe(
-    Effect.match({
-      onSuccess: (receipt): Checked => ({ file, receipt }),
-      onFailure: ({ error }): Checked => ({
+  Effect.tryPromise(() => verified(file, trusted, least)).pipe(
+    Effect.catchAll(({ error }) =>
+      Effect.succeed({
         file,
         problem: error instanceof ReceiptInvalid ? error.message : `the file could not be read (${String(error)})`
       })
-    })
+    )
   )
 
-const documentOf = ({ file, problem, receipt }: Checked) =>
-  receipt === undefined
+const documentOf = ({ file, liability, problem, receipt }: Checked) => {
+  if (liability !== undefined) {
+    const { balance, total } = liability
+    return { file, valid: true, ...liability, balance: toDecimal(balance), total: toDecimal(total) }
+  }
+  return receipt === undefined
     ? { file, valid: false, problem }
     : {
         file,
@@ -60,21 +74,39 @@ const documentOf = ({ file, problem, receipt }: Checked) =>
           time: toIso(receipt.entry.time)
         }
       }
+}
 
-const sentenceOf = ({ file, problem, receipt }: Checked): string => {
+const sentenceOf = ({ file, liability, problem, receipt }: Checked): string => {
+  if (liability !== undefined) {
+    const { account, accounts, balance, day, entry, origin, total } = liability
+    return (
+      `${file}: the balance of ${toDecimal(balance)} USD of ${account} after entry ${entry} is in the total of ${toDecimal(total)} USD ` +
+      `of ${accounts} accounts at the end of ${day}, signed by ${origin}`
+    )
+  }
   if (receipt === undefined) return `${file}: not proven: ${problem}`
-  const { entry, index, origin, signers, size } = receipt
+  const { cosigned, entry, index, origin, signers, size } = receipt
+  const own = signers.filter((signer) => !cosigned.some(({ name }) => name === signer))
+  const witnesses = cosigned.map(({ name, time }) => `${name} at ${toIso(time)}`)
   const what = entry.source === "call" ? "charge" : entry.type
   return (
     `${file}: the ${what} of ${toDecimal(entry.amount)} USD, entry ${entry.number} of ${entry.account}, is in the log ` +
-    `${origin} at ${index} of ${size}, signed by ${signers.join(", ")}`
+    `${origin} at ${index} of ${size}, signed by ${own.join(", ")}` +
+    (witnesses.length === 0 ? "" : `, cosigned by ${witnesses.join(", ")}`)
   )
 }
 
 const verifyCommand = Command.make("verify", { files, keys, witnesses, json }, ({ files, json, keys, witnesses }) =>
   Effect.gen(function* () {
     const checked = yield* Effect.forEach(files, (file) => check(file, keys, witnesses))
-    const missing = gaps(checked.flatMap(({ receipt }) => receipt ?? []))
+    const receipts = checked.flatMap(({ receipt }) => receipt ?? [])
+    const missing = [
+      ...gaps(receipts),
+      ...contradictions(
+        receipts,
+        checked.flatMap(({ liability }) => liability ?? [])
+      )
+    ]
     yield* json
       ? printed({ receipts: checked.map(documentOf), gaps: missing })
       : Effect.forEach(
@@ -82,13 +114,13 @@ const verifyCommand = Command.make("verify", { files, keys, witnesses, json }, (
           (line) => Console.log(CommandLine.printable(line, 1_000)),
           { discard: true }
         )
-    const wrong = checked.filter(({ receipt }) => receipt === undefined).length
-    if (wrong > 0) return yield* refuse(`${wrong} of ${checked.length} receipts prove nothing`)
+    const wrong = checked.filter(({ problem }) => problem !== undefined).length
+    if (wrong > 0) return yield* refuse(`${wrong} of ${checked.length} files prove nothing`)
     if (missing.length > 0) return yield* refuse("receipts are missing or contradict each other")
   })
 ).pipe(
   Command.withDescription(
-    "Check that receipts are in the log and signed by keys that you trust, and that their entry numbers have no gaps"
+    "Check that receipts are in the log and balances in a day's total, signed by keys that you trust, and that the receipts' entry numbers have no gaps"
   )
 )
 

@@ -1,9 +1,31 @@
 /** Recognizes the plain forms of `serve` before the command-line library is loaded. */
 
-/** Parses `serve` or `serve --config FILE`. Returns `undefined` for any other command line. */
-export const serveArguments = (words: ReadonlyArray<string>): { readonly config: string | undefined } | undefined => {
-  const [command, flag, path, ...more] = words
-  if (command !== "serve" || more.length > 0) return undefined
-  if (flag === undefined) return { config: undefined }
-  return flag === "--config" && path !== undefined && !path.startsWith("-") ? { config: path } : undefined
+export interface ServeArguments {
+  readonly config: string | undefined
+  /** The text of `--workers`, which `workersOf` reads. */
+  readonly workers: string | undefined
+}
+
+/** Parses `serve` with `--config FILE` and `--workers N`, each at most once. Returns `undefined` for any other command line. */
+export const serveArguments = (words: ReadonlyArray<string>): ServeArguments | undefined => {
+  const [command, ...rest] = words
+  if (command !== "serve") return undefined
+  const given: Record<string, string> = {}
+  for (let i = 0; i < rest.length; i += 2) {
+    const [flag, value] = [rest[i]!, rest[i + 1]]
+    if (value === undefined || value.startsWith("-") || Object.hasOwn(given, flag)) return undefined
+    if (flag !== "--config" && flag !== "--workers") return undefined
+    given[flag] = value
+  }
+  return { config: given["--config"], workers: given["--workers"] }
+}
+
+/** The largest number of workers. */
+export const workersMax = 64
+
+/** Parses a number of workers; `undefined` if it is not one. Without the option, one process serves. */
+export const workersOf = (text: string | undefined): number | undefined => {
+  if (text === undefined) return 1
+  const number = /^[1-9]\d?$/.test(text) ? Number(text) : 0
+  return number >= 1 && number <= workersMax ? number : undefined
 }

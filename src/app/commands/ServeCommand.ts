@@ -8,6 +8,11 @@ const config = Options.text("config").pipe(
   Options.optional
 )
 
-export const command = Command.make("serve", { config }, ({ config }) => serve(Option.getOrUndefined(config))).pipe(
-  Command.withDescription("Run the service until it is stopped; after SIGTERM, open calls can still finish")
+const workers = Options.text("workers").pipe(
+  Options.withDescription("how many processes answer requests, on SQLite; the default is one process for everything"),
+  Options.optional
 )
+
+export const command = Command.make("serve", { config, workers }, ({ config, workers }) =>
+  serve({ config: Option.getOrUndefined(config), workers: Option.getOrUndefined(workers) })
+).pipe(Command.withDescription("Run the service until it is stopped; after SIGTERM, open calls can still finish"))

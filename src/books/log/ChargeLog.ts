@@ -19,7 +19,7 @@ import { turn } from "../../kernel/Pieces.ts"
 import { ServiceInfo } from "../../kernel/ServiceInfo.ts"
 import { DeploymentSecret } from "../../storage/secret/DeploymentSecret.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
-import { entriesAfter, entriesBetween, lastEntry } from "../ledger/rows/EntriesInOrder.ts"
+import { entriesAfter, lastEntry } from "../ledger/rows/EntriesInOrder.ts"
 import type { LoggedEntry } from "../ledger/rows/EntriesInOrder.ts"
 import type { BooksUnavailable } from "../ledger/rules/Problems.ts"
 import type { Ending } from "../ledger/write/Ending.ts"
@@ -31,6 +31,9 @@ import * as Head from "./Head.ts"
 import { leafOf } from "./Leaf.ts"
 import * as Note from "./Note.ts"
 import type { NoteKey } from "./Note.ts"
+import * as Published from "./Published.ts"
+import { LogSettings } from "./Settings.ts"
+import type { LogFacts } from "./Settings.ts"
 import * as Tree from "./Tree.ts"
 import type { Edge, TileKey } from "./Tree.ts"
 
@@ -49,13 +52,15 @@ export interface ChargeLogContract {
   readonly add: Effect.Effect<number, BooksUnavailable>
   /** The job that adds entries. `layerJobs` runs it. */
   readonly job: Loop.Job
-  /** The newest checkpoint; `undefined` before the first. */
+  /** The published checkpoint, which is the newest one unless witnesses are configured (`Cosigning`); `undefined` before the first. */
   readonly checkpoint: Effect.Effect<string | undefined>
   /** Returns the first `width` hashes of a tile; `undefined` if the tile contains fewer. */
   readonly tile: (key: TileKey, width: number) => Effect.Effect<Uint8Array | undefined>
+  /** Signs a statement of the log that is no checkpoint, as a note. `undefined` while the log or its key is being made. */
+  readonly sign: (text: string) => Effect.Effect<string | undefined, BooksUnavailable>
   /** The verifier keys of the log, newest first. */
   readonly keys: Effect.Effect<ReadonlyArray<string>>
-  /** Returns the proof for an entry; `undefined` if the entry is not in the log yet. */
+  /** Returns the proof for an entry; `undefined` if the entry is not in the published log yet. */
   readonly receipt: (entry: LoggedEntry) => Effect.Effect<LogReceipt | undefined>
 }
 
@@ -81,6 +86,7 @@ interface Parts {
   readonly writer: WriterContract
   readonly secret: DeploymentSecretContract
   readonly origin: string
+  readonly settings: LogFacts
   readonly state: State
 }
 
@@ -101,6 +107,7 @@ const make = Effect.gen(function* () {
     secret: yield* DeploymentSecret,
     // A key name must not contain spaces or plus signs.
     origin: public_url.replace(/^[a-z]+:\/\//i, "").replace(/[\s+]+/g, "-"),
+    settings: yield* LogSettings,
     state: { settled: 0, gap: undefined, signer: undefined }
   }
   const { sql } = parts
@@ -113,13 +120,20 @@ const make = Effect.gen(function* () {
         added >= entriesInPiece * piecesInTransaction * transactionsMax ? pauseBusy : pauseIdle
       )
     },
-    checkpoint: Effect.orDie(Effect.map(Head.readShort(sql), (head) => head?.checkpoint)),
+    checkpoint: Effect.orDie(
+      Effect.flatMap(publishedBy(parts), (published) =>
+        published === undefined
+          ? Effect.map(Head.readShort(sql), (head) => head?.checkpoint)
+          : Effect.succeed(published.checkpoint)
+      )
+    ),
     tile: (key, width) =>
       Effect.orDie(
         Effect.map(Head.tile(sql, key), (hashes) =>
           hashes === undefined || Head.widthOf(hashes) < width ? undefined : hashes.subarray(0, width * Tree.hashSize)
         )
       ),
+    sign: signOf(parts),
     keys: Effect.orDie(
       Effect.flatMap(Head.readShort(sql), (head) =>
         head === undefined
@@ -127,7 +141,7 @@ const make = Effect.gen(function* () {
           : Effect.map(Head.keys(sql, head.origin), (keys) => keys.map(Note.verifierKey))
       )
     ),
-    receipt: receiptOf(sql)
+    receipt: receiptOf(parts)
   } satisfies ChargeLogContract
 })
 
@@ -194,6 +208,13 @@ const signerOf = Effect.fnUntraced(function* ({ secret, sql, state, writer }: Pa
   }
   return { key: { name: origin, public: found.public }, secret: state.signer.secret } satisfies Signer
 })
+
+const signOf = (parts: Parts): ChargeLogContract["sign"] =>
+  Effect.fnUntraced(function* (text) {
+    const head = yield* Effect.orDie(Head.readShort(parts.sql))
+    const signer = head && (yield* signerOf(parts, head.origin))
+    return signer && Note.signed(text, signer.key, signer.secret)
+  })
 
 interface Piece {
   readonly edge: Edge
@@ -268,21 +289,24 @@ const withoutGaps = Effect.fnUntraced(function* (
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-const receiptOf = (sql: SqlClient): ChargeLogContract["receipt"] =>
+/** Reads the checkpoint with cosignatures. `undefined` before the first one is published. */
+const publishedBy = ({ settings, sql }: Parts) =>
+  settings.witnesses.length === 0 ? Effect.succeed(undefined) : Published.read(sql)
+
+const receiptOf = (parts: Parts): ChargeLogContract["receipt"] =>
   Effect.fn("ChargeLog.receipt")(function* (entry) {
-    const head = yield* Head.read(sql)
-    if (head === undefined || entry.seq > head.entry) return undefined
-    const { n, first } = (yield* Head.tileWith(sql, entry.seq))!
-    const index = n * Tree.tileWidth + (yield* entriesBetween(sql, first, entry.seq))
-    const ranges = Tree.inclusionRanges(index, head.edge.size)
-    const tiles = new Map<string, Uint8Array>()
-    for (const key of Tree.tilesOf(ranges)) tiles.set(`${key.level}/${key.n}`, (yield* Head.tile(sql, key))!)
-    const proof = Tree.rootsOf(ranges, ({ level, n }) => tiles.get(`${level}/${n}`)!)
+    const { settings, sql } = parts
+    const published = yield* publishedBy(parts)
+    const head = yield* Head.readShort(sql)
+    const shown = settings.witnesses.length === 0 ? head : published
+    if (head === undefined || shown === undefined || entry.seq > shown.entry) return undefined
+    const index = (yield* Head.entriesUpTo(sql, entry.seq)) - 1
+    const proof = yield* Head.roots(sql, Tree.inclusionRanges(index, shown.size))
     return {
       leaf: leafOf(head.salt, entry),
       index,
       proof: Buffer.concat(proof).toString("base64"),
-      checkpoint: head.checkpoint
+      checkpoint: shown.checkpoint
     }
   }, Effect.orDie)
 

@@ -9,6 +9,7 @@ import type { Check, CheckRow } from "../ledger/rules/Check.ts"
 import * as Head from "./Head.ts"
 import { leafOf } from "./Leaf.ts"
 import * as Note from "./Note.ts"
+import * as Published from "./Published.ts"
 import * as Tree from "./Tree.ts"
 import type { Edge } from "./Tree.ts"
 
@@ -52,6 +53,51 @@ const headFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   }
   return faults
 })
+
+/** The root that the log had with this size, from the stored tiles, which may be damaged. */
+const rootAt = Effect.fnUntraced(function* (sql: SqlClient, size: number) {
+  if (size === 0) return Tree.rootOf(Tree.emptyEdge)
+  const range = [{ from: 0, to: size }]
+  const tiles = new Map<string, Uint8Array>()
+  for (const key of Tree.tilesOf(range))
+    tiles.set(`${key.level}/${key.n}`, (yield* Head.tile(sql, key)) ?? new Uint8Array(0))
+  return Tree.rootsOf(range, ({ level, n }) => tiles.get(`${level}/${n}`)!)[0]!
+})
+
+/** The published checkpoint: its signatures, and its root, which the log must still have. */
+const publishedFaults = Effect.fnUntraced(function* (sql: SqlClient) {
+  const faults: Array<CheckRow> = []
+  const published = yield* Published.read(sql)
+  const head = yield* Head.readShort(sql)
+  if (published === undefined) return faults
+  const fault = (expected: string, found: string) => faults.push({ id: "the published checkpoint", expected, found })
+  const { checkpoint, cosignatures, entry, size } = published
+  if (head === undefined || size > head.size || entry > head.entry) {
+    fault(`of at most ${head?.size ?? 0} entries`, `of ${size} entries, the last in row ${entry}`)
+    return faults
+  }
+  const text = Note.opened(checkpoint, yield* Head.keys(sql, head.origin))
+  if (text === undefined) {
+    fault("signed", "not signed by a key of the log")
+    return faults
+  }
+  const due = Note.checkpointText({ origin: head.origin, size, root: yield* rootAt(sql, size) })
+  if (text !== due) fault(JSON.stringify(due), JSON.stringify(text))
+  const rows = yield* Head.entriesUpTo(sql, entry)
+  if (rows !== size) fault(`of the ${rows} entries up to row ${entry}`, `of ${size} entries`)
+  const witnesses = (yield* Published.witnesses(sql)).flatMap(({ witness }) => Note.cosignerOf(witness) ?? [])
+  const isValid = (line: string) => witnesses.some((key) => Note.cosignedAt(line, text, key) !== undefined)
+  // The first line is the log's own.
+  const valid = Note.partsOf(checkpoint)!.lines.slice(1).filter(isValid).length
+  const lines = Note.partsOf(checkpoint)!.lines.length - 1
+  if (valid !== cosignatures || lines !== cosignatures)
+    fault(`cosigned ${cosignatures} times`, `cosigned ${valid} times, with ${lines} cosignatures`)
+  return faults
+})
+
+/** Witnesses that know another history. */
+const selectConflicts = `SELECT witness AS id, 'a cosignature' AS expected, conflict AS found
+  FROM tollgate_log_witnesses WHERE conflict IS NOT NULL`
 
 const inWords = (hash: Uint8Array | undefined): string =>
   hash === undefined || hash.length === 0 ? "nothing" : Buffer.from(hash).toString("base64")
@@ -122,5 +168,12 @@ const sentence = ({ expected, found, id }: CheckRow): string =>
 
 export const checks: ReadonlyArray<Check> = [
   { name: "the checkpoint of the log is signed and has its root", isShort: true, find: headFaults, sentence },
+  { name: "the published checkpoint is in the log and cosigned", isShort: true, find: publishedFaults, sentence },
+  {
+    name: "no witness contradicts the log",
+    isShort: true,
+    query: selectConflicts,
+    sentence: ({ found, id }) => `the witness ${id} contradicts the log of charges: ${found}`
+  },
   { name: "the log has each entry and nothing else", find: treeFaults, sentence }
 ]

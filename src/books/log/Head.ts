@@ -2,9 +2,11 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
+import type { Range } from "../../kernel/Pieces.ts"
+import { entriesBetween } from "../ledger/rows/EntriesInOrder.ts"
 import type { Statement } from "../ledger/rules/Transaction.ts"
 import type { NoteKey } from "./Note.ts"
-import { hashSize, spanOf } from "./Tree.ts"
+import { hashSize, rootsOf, spanOf, tilesOf, tileWidth } from "./Tree.ts"
 import type { Edge, Tile, TileKey } from "./Tree.ts"
 
 /** The levels of tiles. They suffice for 2^48 entries. */
@@ -52,16 +54,14 @@ export const read = (sql: SqlClient): Effect.Effect<Head | undefined, SqlError> 
     }
   })
 
+/** The head of the log without its tiles. */
+export interface ShortHead extends Pick<Head, "origin" | "salt" | "entry" | "checkpoint"> {
+  readonly size: number
+}
+
 /** Reads the head of the log without its tiles. */
-export const readShort = (
-  sql: SqlClient
-): Effect.Effect<Pick<HeadRow, "checkpoint" | "entry" | "origin" | "size"> | undefined, SqlError> =>
-  Effect.map(
-    sql<
-      Pick<HeadRow, "checkpoint" | "entry" | "origin" | "size">
-    >`SELECT origin, size, entry, checkpoint FROM tollgate_log_head`,
-    ([row]) => row
-  )
+export const readShort = (sql: SqlClient): Effect.Effect<ShortHead | undefined, SqlError> =>
+  Effect.map(sql<ShortHead>`SELECT origin, salt, size, entry, checkpoint FROM tollgate_log_head`, ([row]) => row)
 
 /** Reads the stored hashes of a tile. */
 export const tile = (sql: SqlClient, { level, n }: TileKey): Effect.Effect<Uint8Array | undefined, SqlError> =>
@@ -72,6 +72,16 @@ export const tile = (sql: SqlClient, { level, n }: TileKey): Effect.Effect<Uint8
     ([row]) => row?.hashes
   )
 
+/** Computes the roots of ranges of leaves that are in the log. */
+export const roots = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  ranges: ReadonlyArray<Range>
+): Effect.fn.Return<ReadonlyArray<Buffer>, SqlError> {
+  const tiles = new Map<string, Uint8Array>()
+  for (const key of tilesOf(ranges)) tiles.set(`${key.level}/${key.n}`, (yield* tile(sql, key))!)
+  return rootsOf(ranges, ({ level, n }) => tiles.get(`${level}/${n}`)!)
+})
+
 /** Finds the tile of level 0 that contains the entry in the row `seq`, and the row of the tile's first entry. */
 export const tileWith = (sql: SqlClient, seq: number) =>
   Effect.map(
@@ -79,6 +89,15 @@ export const tileWith = (sql: SqlClient, seq: number) =>
       WHERE first <= ${seq} ORDER BY first DESC LIMIT 1`,
     ([row]) => row
   )
+
+/** The number of entries up to the row `seq`, which is in the log. */
+export const entriesUpTo = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  seq: number
+): Effect.fn.Return<number, SqlError> {
+  const tile = yield* tileWith(sql, seq)
+  return tile === undefined ? 0 : tile.n * tileWidth + (yield* entriesBetween(sql, tile.first, seq + 1))
+})
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 

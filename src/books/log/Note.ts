@@ -1,4 +1,4 @@
-/** Checkpoints (C2SP tlog-checkpoint) as signed notes (C2SP signed-note) with Ed25519. */
+/** Checkpoints (C2SP tlog-checkpoint) as signed notes (C2SP signed-note) with Ed25519, and witnesses' cosignatures (C2SP tlog-cosignature). */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, sign, verify } from "node:crypto"
 import type { JsonWebKey, KeyObject } from "node:crypto"
 
@@ -8,18 +8,35 @@ export interface NoteKey {
   readonly public: string
 }
 
-/** The identifier of Ed25519 in a note. */
-const ed25519 = Buffer.of(1)
+/** The types of keys in a note: Ed25519 over the note, and over a witness's time and the note. */
+const ed25519: Buffer = Buffer.of(1)
+const cosignature: Buffer = Buffer.of(4)
 
-const keyIdOf = ({ name, public: key }: NoteKey): Buffer =>
-  hash("sha256", Buffer.concat([Buffer.from(`${name}\n`), ed25519, Buffer.from(key, "base64")]), "buffer").subarray(
-    0,
-    4
-  )
+const keyIdOf = ({ name, public: key }: NoteKey, type = ed25519): Buffer =>
+  hash("sha256", Buffer.concat([Buffer.from(`${name}\n`), type, Buffer.from(key, "base64")]), "buffer").subarray(0, 4)
+
+const verifierKeyOf = (key: NoteKey, type: Buffer): string =>
+  `${key.name}+${keyIdOf(key, type).toString("hex")}+${Buffer.concat([type, Buffer.from(key.public, "base64")]).toString("base64")}`
 
 /** Returns the verifier key in the format of Go's `sumdb/note`: name, key id and public key. */
-export const verifierKey = (key: NoteKey): string =>
-  `${key.name}+${keyIdOf(key).toString("hex")}+${Buffer.concat([ed25519, Buffer.from(key.public, "base64")]).toString("base64")}`
+export const verifierKey = (key: NoteKey): string => verifierKeyOf(key, ed25519)
+
+/** The verifier key of a witness, which says that the key makes cosignatures. */
+export const cosignerKey = (key: NoteKey): string => verifierKeyOf(key, cosignature)
+
+const parsed = (text: string, type: Buffer): NoteKey | undefined => {
+  const [, name, base64] = /^([^\s+]+)\+[0-9a-f]{8}\+([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
+  if (name === undefined || base64 === undefined) return undefined
+  const key = { name, public: Buffer.from(base64, "base64").subarray(1).toString("base64") }
+  // It states its id and its type.
+  return Buffer.from(key.public, "base64").length === 32 && verifierKeyOf(key, type) === text ? key : undefined
+}
+
+/** Parses the verifier key of a log; `undefined` if it is not one for Ed25519 signatures. */
+export const logKeyOf = (text: string): NoteKey | undefined => parsed(text, ed25519)
+
+/** Parses the verifier key of a witness; `undefined` if it is not one for Ed25519 cosignatures. */
+export const cosignerOf = (text: string): NoteKey | undefined => parsed(text, cosignature)
 
 /** Creates a key pair: the public key in base64, and the private key as a JSON Web Key. */
 export const newKey = (): { readonly public: string; readonly secret: string } => {
@@ -46,25 +63,85 @@ export const signed = (text: string, key: NoteKey, secret: KeyObject): string =>
   return `${text}\n— ${key.name} ${signature.toString("base64")}\n`
 }
 
+interface Signature {
+  readonly name: string
+  readonly id: Buffer
+  /** The bytes after the key id. */
+  readonly bytes: Buffer
+}
+
+const signatureOf = (line: string): Signature | undefined => {
+  const [, name, base64] = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line) ?? []
+  if (name === undefined || base64 === undefined) return undefined
+  const bytes = Buffer.from(base64, "base64")
+  // Base64 with stray bits would be another text for equal bytes.
+  if (bytes.toString("base64") !== base64) return undefined
+  return { name, id: bytes.subarray(0, 4), bytes: bytes.subarray(4) }
+}
+
+const isBy = ({ id, name }: Signature, key: NoteKey, type: Buffer): boolean =>
+  name === key.name && keyIdOf(key, type).equals(id)
+
+/** The text of a note and its signature lines; `undefined` if it is not a note. */
+export const partsOf = (note: string): { readonly text: string; readonly lines: ReadonlyArray<string> } | undefined => {
+  const end = note.lastIndexOf("\n\n")
+  return end < 0 || !note.endsWith("\n")
+    ? undefined
+    : { text: note.slice(0, end + 1), lines: note.slice(end + 2, -1).split("\n") }
+}
+
 /** Returns the text of a note signed by one of the keys; `undefined` if none signed it or if a signature by one of them is wrong. */
 export const opened = (note: string, keys: ReadonlyArray<NoteKey>): string | undefined => {
-  const end = note.lastIndexOf("\n\n")
-  if (end < 0 || !note.endsWith("\n")) return undefined
-  const text = note.slice(0, end + 1)
+  const parts = partsOf(note)
+  if (parts === undefined) return undefined
+  const { lines, text } = parts
   let isSigned = false
-  for (const line of note.slice(end + 2, -1).split("\n")) {
-    const [, name, base64] = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line) ?? []
-    if (name === undefined || base64 === undefined) return undefined
-    const bytes = Buffer.from(base64, "base64")
-    // Base64 with stray bits would be another text for equal bytes.
-    if (bytes.toString("base64") !== base64) return undefined
-    const key = keys.find((one) => one.name === name && keyIdOf(one).equals(bytes.subarray(0, 4)))
+  for (const line of lines) {
+    const signature = signatureOf(line)
+    if (signature === undefined) return undefined
+    const key = keys.find((one) => isBy(signature, one, ed25519))
     if (key === undefined) continue
-    if (!verify(null, Buffer.from(text), publicKey(key.public), bytes.subarray(4))) return undefined
+    if (!verify(null, Buffer.from(text), publicKey(key.public), signature.bytes)) return undefined
     isSigned = true
   }
   return isSigned ? text : undefined
 }
+
+// ---- cosignatures -------------------------------------------------------------------------------------------------------
+
+const timeLength = 8
+
+const cosigned = (text: string, seconds: bigint): Buffer => Buffer.from(`cosignature/v1\ntime ${seconds}\n${text}`)
+
+/** Whether the line is a signature under the name and the id of this witness. */
+export const isCosignatureBy = (line: string, key: NoteKey): boolean => {
+  const signature = signatureOf(line)
+  return signature !== undefined && isBy(signature, key, cosignature)
+}
+
+/** The time of a witness's cosignature of a checkpoint's text, in seconds since 1970; `undefined` if the line is not a valid one. */
+export const cosignedAt = (line: string, text: string, key: NoteKey): number | undefined => {
+  const signature = signatureOf(line)
+  if (signature === undefined || !isBy(signature, key, cosignature)) return undefined
+  const { bytes } = signature
+  if (bytes.length !== timeLength + 64) return undefined
+  const seconds = bytes.readBigUInt64BE()
+  // No date is later.
+  if (seconds > 8_640_000_000_000n) return undefined
+  return verify(null, cosigned(text, seconds), publicKey(key.public), bytes.subarray(timeLength))
+    ? Number(seconds)
+    : undefined
+}
+
+/** The signature line of a witness that cosigns a checkpoint's text now, in seconds since 1970. */
+export const cosignatureOf = (text: string, key: NoteKey, secret: KeyObject, seconds: number): string => {
+  const time = Buffer.alloc(timeLength)
+  time.writeBigUInt64BE(BigInt(seconds))
+  const bytes = Buffer.concat([keyIdOf(key, cosignature), time, sign(null, cosigned(text, BigInt(seconds)), secret)])
+  return `— ${key.name} ${bytes.toString("base64")}`
+}
+
+// ---- checkpoints --------------------------------------------------------------------------------------------------------
 
 /** The head of the tree that a checkpoint states. */
 export interface TreeHead {
@@ -75,3 +152,10 @@ export interface TreeHead {
 
 export const checkpointText = ({ origin, root, size }: TreeHead): string =>
   `${origin}\n${size}\n${Buffer.from(root).toString("base64")}\n`
+
+/** Reads the text of a checkpoint without extension lines; `undefined` for any other text. */
+export const treeHeadOf = (text: string): TreeHead | undefined => {
+  const [, origin, digits, base64] = /^([^\n]+)\n(0|[1-9]\d*)\n([A-Za-z0-9+/]{43}=)\n$/.exec(text) ?? []
+  const head = { origin: origin ?? "", size: Number(digits), root: Buffer.from(base64 ?? "", "base64") }
+  return origin !== undefined && Number.isSafeInteger(head.size) && checkpointText(head) === text ? head : undefined
+}

@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Readable } from "node:stream"
+import { holds } from "../../kernel/Holds.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
 import * as Download from "../../upstream/wire/Download.ts"
 import { endings } from "./FileTypes.ts"
@@ -20,7 +21,7 @@ export interface MediaContent {
 
 /** The maximum size of a file, in bytes. */
 const bytesMax = 1024 * 1024 * 1024
-/** The maximum number of concurrent downloads: per account, and in total. */
+/** The maximum number of concurrent downloads: per account, and in total in this process. */
 const ownMax = 4
 const allMax = 64
 
@@ -31,28 +32,28 @@ export const addressesOf = (output: Readonly<Record<string, unknown>>): Readonly
   return files.map((file) => file?.url).filter((url) => typeof url === "string")
 }
 
-export const make = () => {
-  const running = new Map<AccountId, number>()
+export const make = Effect.map(holds, ({ take }) => {
   let all = 0
 
   /** Counts a download against its account until its stream closes. */
   const counted = <A extends { readonly body: Readable }, E>(account: AccountId, file: Effect.Effect<A, E>) =>
-    Effect.suspend((): Effect.Effect<A, E | MediaRateLimited> => {
-      const own = running.get(account) ?? 0
-      if (own >= ownMax || all >= allMax) return Effect.fail(new MediaRateLimited({ retry_after: 5 }))
-      running.set(account, own + 1)
-      all++
-      const over = () => {
-        all--
-        const left = running.get(account)! - 1
-        if (left === 0) running.delete(account)
-        else running.set(account, left)
-      }
-      return file.pipe(
-        Effect.tap(({ body }) => Effect.sync(() => void body.once("close", over))),
-        Effect.onError(() => Effect.sync(over))
-      )
-    })
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(take(`files ${account}`, ownMax), (giveBack): Effect.Effect<A, E | MediaRateLimited> => {
+        if (giveBack === undefined || all >= allMax) {
+          giveBack?.()
+          return Effect.fail(new MediaRateLimited({ retry_after: 5 }))
+        }
+        all++
+        const over = () => {
+          all--
+          giveBack()
+        }
+        return restore(file).pipe(
+          Effect.tap(({ body }) => Effect.sync(() => void body.once("close", over))),
+          Effect.onError(() => Effect.sync(over))
+        )
+      })
+    )
 
   /** Opens the file at a vendor's URL. `host` is the upstream's host, and `name` is the file name without its extension. */
   const open = (account: AccountId, url: string, host: string, name: string) =>
@@ -75,4 +76,4 @@ export const make = () => {
     )
 
   return { open }
-}
+})

@@ -80,14 +80,14 @@ interface Parts {
   readonly jobs: Jobs["Type"]
   readonly models: MediaModels["Type"]
   readonly upstreamOf: (name: string) => Upstream | undefined
-  readonly files: ReturnType<typeof Content.make>
+  readonly files: Effect.Effect.Success<typeof Content.make>
 }
 
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const models = yield* MediaModels
   const upstreamOf = yield* upstreamLookup("media model", models)
-  const parts: Parts = { jobs, models, upstreamOf, files: Content.make() }
+  const parts: Parts = { jobs, models, upstreamOf, files: yield* Content.make }
   return {
     quote: quote(parts),
     submit: submit(parts),

@@ -23,7 +23,7 @@ import type { InsufficientCredits } from "../../books/gate/Problems.ts"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { MinuteLimit } from "../../kernel/MinuteLimit.ts"
+import * as MinuteLimit from "../../kernel/MinuteLimit.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { parse, refused } from "../../upstream/wire/Failures.ts"
 import type { UpstreamRejected } from "../../upstream/wire/Problems.ts"
@@ -87,7 +87,7 @@ const countsAMinute = 300
 const make = Effect.gen(function* () {
   const engine = yield* Engine
   const gate = yield* Gate
-  const counts = new MinuteLimit(countsAMinute)
+  const counts = yield* MinuteLimit.make("count_tokens", countsAMinute)
   const catalogue = yield* Models
   const upstreams = yield* Upstreams
   const create = engine.complete<MessagesPrompt, ModelMessage>(messages)
@@ -120,7 +120,7 @@ const make = Effect.gen(function* () {
     if (!mayCall(caller, model))
       return yield* new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
     yield* gate.mayPay(caller)
-    const retry_after = counts.take(caller.account_id, yield* Clock.currentTimeMillis)
+    const retry_after = yield* counts.take(caller.account_id, yield* Clock.currentTimeMillis)
     if (retry_after !== undefined) return yield* new CountedTooOften({ retry_after })
   })
 

@@ -7,7 +7,7 @@
  */
 import { createServer } from "node:http"
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http"
-import type { Socket } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Address } from "./Address.ts"
 import { answer, hold } from "../transport/Held.ts"
@@ -26,8 +26,22 @@ export interface Listeners {
 
 export interface Listener {
   readonly server: Server
+  /** Where the connections come from, if the server does not listen itself. */
+  readonly fed?: Fed
   /** Passes the held events and all later ones to these listeners. */
   readonly serve: (listeners: Listeners) => void
+}
+
+/** Connections that another process accepts for this one (`app/workers`). */
+export interface Fed {
+  /** The address at which that process listens. */
+  readonly address: AddressInfo
+  /** The open connections. */
+  readonly sockets: ReadonlySet<Socket>
+  /** Calls back with each connection from now on. */
+  readonly begin: (accept: (socket: Socket) => void) => void
+  /** Takes no more connections. */
+  readonly stop: () => void
 }
 
 const events = ["request", "checkContinue", "checkExpectation", "connect", "clientError"] as const
@@ -110,6 +124,11 @@ export const prepare = (address: Address): Promise<void> => {
       resolve()
     })
   })
+}
+
+/** Makes the next `take` return a server that does not listen, but gets its connections from another process. */
+export const prepareFed = (fed: Fed, address: Address): void => {
+  prepared = { ...make(), fed, address }
 }
 
 /** Returns the prepared server for this address, or a new one that does not listen yet. */

@@ -8,7 +8,7 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer } from "effect"
 import type { RequestListener, Server, ServerResponse } from "node:http"
-import type { AddressInfo, Socket } from "node:net"
+import type { AddressInfo, Server as NetServer, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Address } from "./Address.ts"
 import { crossOrigin } from "../transport/CrossOrigin.ts"
@@ -63,11 +63,12 @@ export const layerServing = (options: Address, { onReplaced, request: serve }: S
     Effect.gen(function* () {
       const front = yield* Effect.acquireRelease(
         Effect.sync(() => Listener.take(options)),
-        ({ server }) => close(server)
+        ({ fed, server }) => (fed === undefined ? close(server) : closeFed(server, fed))
       )
       endUnread(front.server, yield* Unread)
       onReplaced(() => front.server.emit("replaced"))
-      const address = yield* listen(front.server, options)
+      const { fed } = front
+      const address = fed === undefined ? yield* listen(front.server, options) : fed.address
       front.serve({
         request: serve,
         checkContinue: (request, response) => {
@@ -82,12 +83,19 @@ export const layerServing = (options: Address, { onReplaced, request: serve }: S
         connect: refuseTunnel,
         clientError: refuseBytes
       })
-      const host = address.family === "IPv6" ? `[${address.address}]` : address.address
-      return { host: address.address, port: address.port, url: `http://${host}:${address.port}` }
+      if (fed !== undefined) feed(front.server, fed)
+      return listeningAt(address)
     })
   )
 
-const listen = (server: Server, options: Address) =>
+/** Describes a server's address. */
+export const listeningAt = ({ address, family, port }: AddressInfo): Listening["Type"] => {
+  const host = family === "IPv6" ? `[${address}]` : address
+  return { host: address, port, url: `http://${host}:${port}` }
+}
+
+/** Listens on the address. Returns the actual one, whose port is chosen if `options` has port 0. */
+export const listen = (server: NetServer, options: Address) =>
   Effect.async<AddressInfo, ListenFailed>((resume) => {
     if (server.listening) return resume(Effect.succeed(server.address() as AddressInfo))
     const failed = (error: NodeJS.ErrnoException) =>
@@ -121,6 +129,29 @@ const close = (server: Server): Effect.Effect<void> =>
       clearTimeout(limit)
       resume(Effect.void)
     })
+    server.emit("draining")
+  })
+
+/** Serves connections that another process has accepted. */
+const feed = (server: Server, fed: Listener.Fed): void => {
+  // Node limits the time for a request's head, and finds idle connections, only for servers that it believes to be listening.
+  server.emit("listening")
+  fed.begin((socket) => server.emit("connection", socket))
+}
+
+/** Does the same as `close`. Node counts only the connections that the server has accepted itself, so this waits for the others. */
+const closeFed = (server: Server, fed: Listener.Fed): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    fed.stop()
+    const limit = setTimeout(() => server.closeAllConnections(), drainLimit)
+    const idle = setInterval(() => {
+      server.closeIdleConnections()
+      if (fed.sockets.size > 0) return
+      clearInterval(idle)
+      clearTimeout(limit)
+      // Ends its timer. It reports that it was not listening.
+      server.close(() => resume(Effect.void))
+    }, 50)
     server.emit("draining")
   })
 

@@ -1,5 +1,5 @@
 /**
- * Rate limits per address, for routes that need no account. The counters are in memory, so a restart resets them.
+ * Rate limits per address, for routes that need no account. The counters are in memory (`kernel/Counts`), so a restart resets them.
  *
  * Where the specification is silent:
  * - Requests are counted in memory, per clock minute. Contact messages are also counted per day (UTC). `X-Forwarded-For` is trusted only if the
@@ -9,6 +9,7 @@
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { isIPv6 } from "node:net"
+import { counts, leftOf } from "../../kernel/Counts.ts"
 import { Count } from "../../kernel/Setting.ts"
 import { RateLimited } from "../contract/Problems.ts"
 
@@ -28,6 +29,8 @@ export const RateLimitSettings = Schema.Struct({
   metrics: limit(60),
   /** Invalid bearer tokens on `/scim/v2`. */
   scim: limit(300),
+  /** The public files of the log: its checkpoint and its tiles. */
+  log: limit(1_200),
   contact: limit(10),
   /** Contact messages per day from one address. */
   contact_per_day: limit(20),
@@ -52,43 +55,18 @@ export class RateLimits extends Context.Tag("tollgate/http/RateLimits")<RateLimi
 
 const minute = 60_000
 const day = 24 * 60 * minute
-/**
- * The maximum number of counters per period. Beyond it, each new counter replaces the oldest. Counters per network cannot limit a sender with that
- * many networks in any case, and this sender must not use up the limits of others.
- */
-const countersMax = 100_000
-
 const periodOf = (name: RateLimitName): number => (name === "contact_per_day" ? day : minute)
-
-/** Creates a counter of each network's requests in the current period. */
-const counterOf = (length: number) => {
-  let current = 0
-  let counts = new Map<string, number>()
-  /** Counts a request. Returns the network's requests in this period, including this one, and the milliseconds until the next period. */
-  return (name: RateLimitName, network: string, now: number) => {
-    const period = Math.floor(now / length)
-    if (period !== current) {
-      current = period
-      counts = new Map()
-    }
-    const key = `${name} ${network}`
-    const count = (counts.get(key) ?? 0) + 1
-    // A map keeps insertion order, so the first counter is the oldest.
-    if (count === 1 && counts.size >= countersMax) counts.delete(counts.keys().next().value!)
-    counts.set(key, count)
-    return { count, left: (period + 1) * length - now }
-  }
-}
 
 const make = Effect.gen(function* () {
   const settings = yield* RateLimitsConfig
-  const counters = new Map([minute, day].map((length) => [length, counterOf(length)]))
+  const { add } = yield* counts
 
   const take: RateLimitsContract["take"] = Effect.fnUntraced(function* (name, request) {
     const now = yield* Clock.currentTimeMillis
     const network = senderOf(request, settings)
-    const { count, left } = counters.get(periodOf(name))!(name, network, now)
-    if (count > settings[name]) return yield* new RateLimited({ retry_after: Math.ceil(left / 1000) })
+    const period = periodOf(name)
+    const count = yield* add(`${name} ${network}`, period, now)
+    if (count > settings[name]) return yield* new RateLimited({ retry_after: Math.ceil(leftOf(period, now) / 1000) })
   })
 
   return { take } satisfies RateLimitsContract

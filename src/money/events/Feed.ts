@@ -14,6 +14,8 @@
  *   list.
  */
 import { Context, Duration, Effect, Layer, Option } from "effect"
+import { holds as holdsOfProcesses } from "../../kernel/Holds.ts"
+import type { HoldsContract } from "../../kernel/Holds.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import * as Loop from "../../kernel/Loop.ts"
@@ -105,6 +107,8 @@ interface Parts {
   readonly notifications: Notifications["Type"]
   readonly records: Records["Type"]
   readonly jobWaker: Loop.Waker
+  /** Counts the streams of each account, among all processes of a deployment on SQLite. */
+  readonly holds: HoldsContract
   readonly streams: Places<Open>
   readonly tenants: Watched<TenantId>
   readonly accounts: Watched<AccountId>
@@ -118,6 +122,7 @@ const make = Effect.gen(function* () {
     notifications: yield* Notifications,
     records: yield* Records,
     jobWaker: yield* Loop.waker,
+    holds: yield* holdsOfProcesses,
     streams: new Places(),
     tenants: new Watched(),
     accounts: new Watched(),
@@ -186,17 +191,21 @@ const isFunded = ({ ledger }: Parts, tenant_id: TenantId) =>
   Effect.map(ledger.accountOfTenant(tenant_id), (account) => Option.isSome(account) && account.value.funded)
 
 const open = (parts: Parts): FeedContract["open"] =>
+  // Uninterruptible, so that a place that was taken reaches the caller, who gives it back.
   Effect.fnUntraced(function* (listener) {
     const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // This is read first. The code below does not yield, so no other listener can take the place in the meantime.
+    // This is read first. After the account's place is taken, the code does not yield, so no other listener can take the node's last place meanwhile.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
-    if (streams.of(account_id) >= accountMax)
-      return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
+    const giveBack = yield* parts.holds.take(`events ${account_id}`, accountMax)
+    if (giveBack === undefined) return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
     if (streams.size >= nodeMax) {
       const displaced = streams.givesWayTo({ account_id, paying: () => funded })
-      if (displaced === undefined) return yield* new StreamsBusy({ retry_after: retryAfter })
+      if (displaced === undefined) {
+        giveBack()
+        return yield* new StreamsBusy({ retry_after: retryAfter })
+      }
       displaced.close()
     }
     const ofTenant = tenants.hold(tenant_id)
@@ -210,6 +219,7 @@ const open = (parts: Parts): FeedContract["open"] =>
       close: () => {
         if (one.closed) return
         one.closed = true
+        giveBack()
         streams.delete(one)
         tenants.release(tenant_id)
         accounts.release(account_id)
@@ -223,8 +233,8 @@ const open = (parts: Parts): FeedContract["open"] =>
     billed.add(billingAccountOf(tenant_id))
     // If there are other listeners, the job already polls. One poll per new listener would overload a full node.
     if (streams.size === 1) jobWaker.wakeNow()
-    return { run: (options) => run(parts, one, ofTenant, ofAccount, options), close: one.close }
-  })
+    return { run: (options: StreamOptions) => run(parts, one, ofTenant, ofAccount, options), close: one.close }
+  }, Effect.uninterruptible)
 
 const run = Effect.fnUntraced(function* (
   parts: Parts,

@@ -10,7 +10,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { Actor } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { MinuteLimit } from "../../kernel/MinuteLimit.ts"
+import * as MinuteLimit from "../../kernel/MinuteLimit.ts"
 import { cent } from "../../kernel/Money.ts"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -32,14 +32,14 @@ interface Parts {
 /** The maximum number of requests to the processor that an account may cause per minute. */
 const requestsAMinute = 60
 
-export const make = ({ processor, sql, tenants, writer }: Parts) => {
+export const make = Effect.fnUntraced(function* ({ processor, sql, tenants, writer }: Parts) {
   const port = processor === undefined ? new PaymentsUnconfigured() : Effect.succeed(processor)
-  const requests = new MinuteLimit(requestsAMinute)
+  const requests = yield* MinuteLimit.make("processor", requestsAMinute)
 
   /** Returns the processor for a request by the caller. The request counts against the caller's limit. */
   const portFor = Effect.fnUntraced(function* ({ account_id }: Actor) {
     const payments = yield* port
-    const retry_after = requests.take(account_id, yield* Clock.currentTimeMillis)
+    const retry_after = yield* requests.take(account_id, yield* Clock.currentTimeMillis)
     return retry_after === undefined ? payments : yield* new ProcessorTooOften({ retry_after })
   })
 
@@ -84,7 +84,7 @@ export const make = ({ processor, sql, tenants, writer }: Parts) => {
   })
 
   return { port, customerOf, checkout, setup, methods }
-}
+})
 
 const unavailable = (silent: ProcessorSilent) =>
   Effect.andThen(

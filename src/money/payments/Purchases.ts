@@ -102,7 +102,7 @@ const make = Effect.gen(function* () {
   const writer = yield* Writer
   const ledger = yield* Ledger
   const facts = Facts.make(sql)
-  const customers = Customers.make({ sql, writer, tenants: yield* Tenants, processor: yield* Payments })
+  const customers = yield* Customers.make({ sql, writer, tenants: yield* Tenants, processor: yield* Payments })
   const booking = Booking.make({ writer, ledger, facts })
 
   const receive: PurchasesContract["receive"] = Effect.fn("Purchases.receive")(function* ({ signature, text }) {

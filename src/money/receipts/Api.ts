@@ -1,11 +1,22 @@
 /** Routes for the receipts of charges and ledger entries, and for the keys that verify them. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
+import { RateLimited } from "../../http/contract/Problems.ts"
 import { TenantId } from "../../kernel/Ids.ts"
+import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { KeyOrToken, TenantBillingToken } from "../../people/credentials/Security.ts"
 import { UsageNotFound } from "../usage/Problems.ts"
-import { EntryNotFound, NotInLog, NothingCharged, PaidByAnother } from "./Problems.ts"
-import { LogKeys, Receipt } from "./Receipt.ts"
+import {
+  EntryNotFound,
+  LiabilitiesNotFound,
+  NoBalanceThen,
+  NotInLog,
+  NothingCharged,
+  PaidByAnother
+} from "./Problems.ts"
+import { LiabilityDay, LiabilityProof, LiabilityStatement, LogKeys, Receipt } from "./Receipt.ts"
+
+const dayQuery = Schema.Struct({ day: Schema.optional(LiabilityDay) })
 
 export class ReceiptsApi extends HttpApiGroup.make("receipts")
   .add(
@@ -37,4 +48,24 @@ export class ReceiptsApi extends HttpApiGroup.make("receipts")
     HttpApiEndpoint.get("keys", "/v1/log/keys")
       .addSuccess(LogKeys)
       .annotate(OpenApi.Summary, "List the keys that verify the log's checkpoints")
+  )
+  .add(
+    HttpApiEndpoint.get("liabilities", "/v1/log/liabilities")
+      .setUrlParams(dayQuery)
+      .addSuccess(LiabilityStatement)
+      .addError(LiabilitiesNotFound)
+      .addError(RateLimited)
+      .addError(InvalidRequest)
+      .annotate(OpenApi.Summary, "Get the signed total of all balances at the end of a day")
+  )
+  .add(
+    HttpApiEndpoint.get("liability", "/v1/tenants/:tenant_id/billing/liabilities")
+      .setPath(Schema.Struct({ tenant_id: TenantId }))
+      .setUrlParams(dayQuery)
+      .addSuccess(LiabilityProof)
+      .addError(LiabilitiesNotFound)
+      .addError(NoBalanceThen)
+      .addError(InvalidRequest)
+      .middleware(TenantBillingToken)
+      .annotate(OpenApi.Summary, "Get the proof that the tenant's balance is in the total of a day")
   ) {}

@@ -29,3 +29,16 @@ export class EntryNotFound extends Problem<EntryNotFound>()("EntryNotFound", {
   error: "the ledger contains no entry with this number",
   code: "entry_not_found"
 }) {}
+
+/** A day's tree is built a minute after its end. */
+export class LiabilitiesNotFound extends Problem<LiabilitiesNotFound>()("LiabilitiesNotFound", {
+  status: 404,
+  error: "there is no proof of liabilities for this day",
+  code: "liabilities_not_found"
+}) {}
+
+export class NoBalanceThen extends Problem<NoBalanceThen>()("NoBalanceThen", {
+  status: 404,
+  error: "the account had no ledger entry before the end of this day",
+  code: "no_balance_then"
+}) {}

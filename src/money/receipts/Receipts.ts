@@ -1,5 +1,6 @@
 /**
- * Issues receipts. A receipt proves that a ledger entry is in the log of charges (`books/log`).
+ * Issues receipts. A receipt proves that a ledger entry is in the log of charges (`books/log`). Also issues proofs that a balance is in the total of a
+ * day.
  *
  * Where the specification is silent:
  * - A receipt shows the payer's balance, so only the paying tenant can get it. If another tenant paid, the tenant that made the call cannot get it.
@@ -13,9 +14,17 @@ import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import * as Entries from "../../books/ledger/rows/EntriesInOrder.ts"
 import { ChargeLog } from "../../books/log/ChargeLog.ts"
+import { Liabilities } from "../../books/log/Liabilities.ts"
 import { UsageNotFound } from "../usage/Problems.ts"
-import { EntryNotFound, NotInLog, NothingCharged, PaidByAnother } from "./Problems.ts"
-import type { Receipt } from "./Receipt.ts"
+import {
+  EntryNotFound,
+  LiabilitiesNotFound,
+  NoBalanceThen,
+  NotInLog,
+  NothingCharged,
+  PaidByAnother
+} from "./Problems.ts"
+import type { LiabilityProof, LiabilityStatement, Receipt } from "./Receipt.ts"
 
 export interface ReceiptsContract {
   /** Returns the receipt for a charge to the tenant that paid it. */
@@ -28,6 +37,13 @@ export interface ReceiptsContract {
     readonly tenant_id: TenantId
     readonly number: number
   }) => Effect.Effect<Receipt, EntryNotFound | NotInLog>
+  /** Returns the signed total of all balances at the end of a day, or of the newest day that has one. */
+  readonly liabilities: (day: string | undefined) => Effect.Effect<LiabilityStatement, LiabilitiesNotFound>
+  /** Returns the proof that a tenant's balance is in that total. */
+  readonly liability: (asked: {
+    readonly tenant_id: TenantId
+    readonly day?: string | undefined
+  }) => Effect.Effect<LiabilityProof, LiabilitiesNotFound | NoBalanceThen>
 }
 
 export class Receipts extends Context.Tag("tollgate/receipts/Receipts")<Receipts, ReceiptsContract>() {
@@ -40,6 +56,7 @@ const retryAfter = 2
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const log = yield* ChargeLog
+  const liabilities = yield* Liabilities
 
   const receiptOf = Effect.fnUntraced(function* (entry: Entries.LoggedEntry) {
     const receipt = yield* log.receipt(entry)
@@ -64,5 +81,15 @@ const make = Effect.gen(function* () {
     return yield* entry === undefined ? new EntryNotFound() : receiptOf(entry)
   })
 
-  return { ofCharge, ofEntry } satisfies ReceiptsContract
+  const stated: ReceiptsContract["liabilities"] = Effect.fn("Receipts.liabilities")(function* (day) {
+    const found = yield* liabilities.statement(day)
+    return found ?? (yield* new LiabilitiesNotFound())
+  })
+
+  const liability: ReceiptsContract["liability"] = Effect.fn("Receipts.liability")(function* ({ day, tenant_id }) {
+    const proof = yield* liabilities.proof(billingAccountOf(tenant_id), yield* stated(day))
+    return proof ?? (yield* new NoBalanceThen())
+  })
+
+  return { ofCharge, ofEntry, liabilities: stated, liability } satisfies ReceiptsContract
 })

@@ -37,6 +37,8 @@ export interface VerifiedReceipt {
   readonly root: string
   /** The names of the trusted keys that signed the checkpoint. */
   readonly signers: ReadonlyArray<string>
+  /** The trusted witnesses that cosigned the checkpoint, and when, in milliseconds since 1970. */
+  readonly cosigned: ReadonlyArray<{ readonly name: string; readonly time: number }>
 }
 
 /** The receipt proves nothing. The message states the reason. */
@@ -44,43 +46,30 @@ export class ReceiptInvalid extends Error {
   override readonly name = "ReceiptInvalid"
 }
 
-const refuse = (message: string): never => {
+export const refuse = (message: string): never => {
   throw new ReceiptInvalid(message)
 }
 
-type Bytes = Uint8Array<ArrayBuffer>
+export type Bytes = Uint8Array<ArrayBuffer>
 
-const utf8 = (text: string): Bytes => new TextEncoder().encode(text) as Bytes
+export const utf8 = (text: string): Bytes => new TextEncoder().encode(text) as Bytes
 
-const bytesOf = (base64: string): Bytes => {
-  let binary: string
-  try {
-    binary = atob(base64)
-  } catch {
-    return refuse("a value is not base64")
-  }
+export const bytesOf = (base64: string): Bytes => {
+  const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64)
+  const binary = isBase64 ? atob(base64) : ""
   // Each byte string must have only one spelling.
-  if (btoa(binary) !== base64) return refuse("a value is not base64")
-  return Uint8Array.from(binary, (char) => char.charCodeAt(0))
+  return btoa(binary) === base64
+    ? Uint8Array.from(binary, (char) => char.charCodeAt(0))
+    : refuse("a value is not base64")
 }
 
-const joined = (...parts: ReadonlyArray<Uint8Array>): Bytes => {
-  const all = new Uint8Array(parts.reduce((length, part) => length + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    all.set(part, at)
-    at += part.length
-  }
-  return all
-}
+const joined = (parts: ReadonlyArray<Uint8Array>): Bytes => Uint8Array.from(parts.flatMap((part) => [...part]))
 
-const sha256 = async (...parts: ReadonlyArray<Uint8Array>): Promise<Bytes> =>
-  new Uint8Array(await crypto.subtle.digest("SHA-256", joined(...parts)))
+export const sha256 = async (...parts: ReadonlyArray<Uint8Array>): Promise<Bytes> =>
+  new Uint8Array(await crypto.subtle.digest("SHA-256", joined(parts)))
 
-const isSame = (one: Uint8Array, other: Uint8Array): boolean =>
+export const isSame = (one: Uint8Array, other: Uint8Array): boolean =>
   one.length === other.length && one.every((byte, i) => byte === other[i])
-
-// ---- notes --------------------------------------------------------------------------------------------------------------
 
 interface Key {
   readonly name: string
@@ -90,11 +79,11 @@ interface Key {
 }
 
 /** The signature types: Ed25519 over the note, or over a witness's time and the note (C2SP tlog-cosignature). */
-const ed25519 = 1
-const cosignature = 4
+export const ed25519 = 1
+export const cosignature = 4
 
 /** Parses a verifier key: `<name>+<key id in hex>+<base64 of the type and the public key>`. */
-const keyOf = async (text: string): Promise<Key> => {
+export const keyOf = async (text: string): Promise<Key> => {
   const [, name = "", hex = "", base64 = ""] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/.exec(text.trim()) ?? []
   if (name === "") return refuse(`${text.trim().slice(0, 80)} is not a verifier key`)
   const typed = bytesOf(base64)
@@ -107,67 +96,111 @@ const keyOf = async (text: string): Promise<Key> => {
     : refuse(`the key id of ${name} does not match its key`)
 }
 
+/** Reads the time of a cosignature, in seconds since 1970. */
+const secondsOf = (signature: Bytes): bigint => new DataView(signature.slice().buffer).getBigUint64(0)
+
 /** Returns whether the signature is valid, given the bytes after the key id. */
 const isSigned = async (key: Key, text: string, signature: Bytes): Promise<boolean> => {
-  const stamp = key.type === cosignature ? signature.subarray(0, 8) : undefined
-  if (signature.length !== (stamp === undefined ? 64 : 72)) return false
-  const signed =
-    stamp === undefined
-      ? utf8(text)
-      : utf8(`cosignature/v1\ntime ${new DataView(stamp.slice().buffer).getBigUint64(0)}\n${text}`)
+  const at = key.type === cosignature ? 8 : 0
+  // No date is later.
+  if (signature.length !== at + 64 || (at > 0 && secondsOf(signature) > 8_640_000_000_000n)) return false
+  const signed = utf8(at > 0 ? `cosignature/v1\ntime ${secondsOf(signature)}\n${text}` : text)
   const subject = await crypto.subtle.importKey("raw", key.public, { name: "Ed25519" }, false, ["verify"])
-  return crypto.subtle.verify({ name: "Ed25519" }, subject, signature.subarray(stamp === undefined ? 0 : 8), signed)
+  return crypto.subtle.verify({ name: "Ed25519" }, subject, signature.subarray(at), signed)
 }
 
+/** A trusted key that signed. `time` is in milliseconds since 1970 for a witness, and 0 for any other key. */
+export type Signer = Key & { readonly time: number }
+
 /** Returns the text of a signed note, and the trusted keys that signed it. */
-const opened = async (
+export const opened = async (
   note: string,
   keys: ReadonlyArray<Key>
-): Promise<{ readonly text: string; readonly signers: ReadonlyArray<Key> }> => {
+): Promise<{ readonly text: string; readonly signers: ReadonlyArray<Signer> }> => {
   const end = note.lastIndexOf("\n\n")
-  if (end < 0 || !note.endsWith("\n")) return refuse("the checkpoint is not a signed note")
+  if (end < 0 || !note.endsWith("\n")) return refuse("there is no signed note")
   const text = note.slice(0, end + 1)
-  const signers: Array<Key> = []
+  const signers: Array<Signer> = []
   for (const line of note.slice(end + 2, -1).split("\n")) {
     const [, name = "", base64 = ""] = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line) ?? []
-    if (name === "") return refuse("the checkpoint is not a signed note")
+    if (name === "") return refuse("there is no signed note")
     const bytes = bytesOf(base64)
     const key = keys.find((one) => one.name === name && isSame(one.id, bytes.subarray(0, 4)))
     // Signatures by unknown keys prove nothing.
     if (key === undefined) continue
     if (!(await isSigned(key, text, bytes.subarray(4)))) return refuse(`the signature of ${name} is wrong`)
-    if (!signers.includes(key)) signers.push(key)
+    const time = key.type === cosignature ? 1_000 * Number(secondsOf(bytes.subarray(4))) : 0
+    // A key under a second name is still one signer.
+    if (!signers.some((one) => one.type === key.type && isSame(one.public, key.public))) signers.push({ ...key, time })
   }
   return { text, signers }
 }
 
-// ---- the tree -----------------------------------------------------------------------------------------------------------
+const parsed = (text: string, message: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return refuse(message)
+  }
+}
 
-const hashSize = 32
-const leafPrefix = Uint8Array.of(0)
-const nodePrefix = Uint8Array.of(1)
+/** Parses a JSON document whose members are read one by one. */
+export const membersOf = (text: string): Readonly<Record<string, unknown>> =>
+  (parsed(text, "it is not a JSON document") ?? {}) as Readonly<Record<string, unknown>>
+
+const notQuoted = "the leaf contains an unquoted string"
+
+export const quoted = (text: string): string => {
+  const value = parsed(text, notQuoted)
+  return typeof value === "string" ? value : refuse(notQuoted)
+}
+
+export const digits = (text: string): string =>
+  /^-?\d+$/.test(text) ? text : refuse("the leaf contains an invalid number")
+
+/** Reads a text of a version line and then lines `name value`, in this order. */
+export const valuesOf = <Name extends string>(
+  text: string,
+  version: string,
+  names: ReadonlyArray<Name>
+): Readonly<Record<Name, string>> => {
+  const [first, ...lines] = text.split("\n")
+  if (first !== version) return refuse(`the leaf or statement is not of the kind ${version}`)
+  if (
+    lines.length !== names.length + 1 ||
+    lines.at(-1) !== "" ||
+    !names.every((name, i) => lines[i]!.startsWith(`${name} `))
+  )
+    return refuse(`the leaf or statement contains unexpected fields`)
+  return Object.fromEntries(names.map((name, i) => [name, lines[i]!.slice(name.length + 1)])) as Record<Name, string>
+}
+
+/** Splits bytes into nodes of this length. */
+export const nodesOf = (bytes: Bytes, length: number): ReadonlyArray<Bytes> =>
+  bytes.length % length === 0
+    ? Array.from({ length: bytes.length / length }, (_, i) => bytes.subarray(i * length, (i + 1) * length))
+    : refuse("the proof is not a list of nodes")
 
 /** Computes the root that an inclusion proof leads to (RFC 9162, section 2.1.3.2). */
-const rootBy = async (leaf: string, index: number, size: number, proof: Bytes): Promise<Bytes> => {
-  if (!Number.isSafeInteger(index) || index < 0 || index >= size) return refuse("the index is not in the log")
-  if (proof.length % hashSize !== 0) return refuse("the proof is not a list of hashes")
-  let node = index
-  let last = size - 1
-  let hash = await sha256(leafPrefix, utf8(leaf))
-  for (let at = 0; at < proof.length; at += hashSize) {
+export const rootBy = async <Node>(
+  leaf: Node,
+  { index, size }: { readonly index: number; readonly size: number },
+  path: ReadonlyArray<Node>,
+  parentOf: (left: Node, right: Node) => Promise<Node>
+): Promise<Node> => {
+  if (!Number.isSafeInteger(index) || index < 0 || index >= size) return refuse("the index is not in the tree")
+  let [node, last, found] = [index, size - 1, leaf]
+  for (const beside of path) {
     if (last === 0) return refuse("the proof is too long")
-    const beside = proof.subarray(at, at + hashSize)
     if (node % 2 === 1 || node === last) {
-      hash = await sha256(nodePrefix, beside, hash)
+      found = await parentOf(beside, found)
       for (; node % 2 === 0 && node !== 0; last = Math.floor(last / 2)) node /= 2
-    } else hash = await sha256(nodePrefix, hash, beside)
+    } else found = await parentOf(found, beside)
     node = Math.floor(node / 2)
     last = Math.floor(last / 2)
   }
-  return last === 0 ? hash : refuse("the proof is too short")
+  return last === 0 ? found : refuse("the proof is too short")
 }
-
-// ---- the leaf -----------------------------------------------------------------------------------------------------------
 
 const fields = [
   "account",
@@ -183,27 +216,8 @@ const fields = [
   "salt"
 ] as const
 
-const quoted = (text: string): string => {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === "string") return value
-  } catch {
-    // The value is refused below.
-  }
-  return refuse("the leaf contains an unquoted string")
-}
-
-const digits = (text: string): string => (/^-?\d+$/.test(text) ? text : refuse("the leaf contains an invalid number"))
-
 const entryOf = (leaf: string): ReceiptEntry => {
-  const [version, ...lines] = leaf.split("\n")
-  if (version !== "tollgate-entry/1") return refuse("the leaf is of an unknown kind")
-  if (lines.length !== fields.length + 1 || lines.at(-1) !== "") return refuse("the leaf contains unexpected fields")
-  const values = {} as Record<(typeof fields)[number], string>
-  for (const [i, name] of fields.entries()) {
-    if (!lines[i]!.startsWith(`${name} `)) return refuse("the leaf contains unexpected fields")
-    values[name] = lines[i]!.slice(name.length + 1)
-  }
+  const values = valuesOf(leaf, "tollgate-entry/1", fields)
   return {
     account: quoted(values.account),
     number: Number(digits(values.number)),
@@ -218,17 +232,9 @@ const entryOf = (leaf: string): ReceiptEntry => {
   }
 }
 
-// ---- receipts -----------------------------------------------------------------------------------------------------------
-
 /** Reads the receipt in a JSON document. */
 export const read = (text: string): ReceiptFile => {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return refuse("it is not a JSON document")
-  }
-  const { checkpoint, index, leaf, proof } = (value ?? {}) as Partial<Record<keyof ReceiptFile, unknown>>
+  const { checkpoint, index, leaf, proof } = membersOf(text)
   return typeof leaf === "string" &&
     typeof index === "number" &&
     typeof proof === "string" &&
@@ -256,11 +262,16 @@ export const verify = async (
     return refuse("the checkpoint contains no size")
   if (!signers.some(({ name, type }) => type === ed25519 && name === origin))
     return refuse("the checkpoint is not signed by a key of its log that you trust")
-  const cosigned = signers.filter(({ type }) => type === cosignature).length
-  if (cosigned < witnesses) return refuse(`${cosigned} witnesses cosigned the checkpoint, but ${witnesses} must`)
-  const found = await rootBy(receipt.leaf, receipt.index, Number(count), bytesOf(receipt.proof))
+  const cosigned = signers.filter(({ type }) => type === cosignature).map(({ name, time }) => ({ name, time }))
+  if (cosigned.length < witnesses)
+    return refuse(`${cosigned.length} witnesses cosigned the checkpoint, but ${witnesses} must`)
+  const place = { index: receipt.index, size: Number(count) }
+  const hash = await sha256(Uint8Array.of(0), utf8(receipt.leaf))
+  const path = nodesOf(bytesOf(receipt.proof), 32)
+  const found = await rootBy(hash, place, path, (left, right) => sha256(Uint8Array.of(1), left, right))
   if (!isSame(found, bytesOf(root))) return refuse("the entry is not in the log: the proof leads to another root")
-  return { entry, index: receipt.index, origin, size: Number(count), root, signers: signers.map(({ name }) => name) }
+  const names = signers.map(({ name }) => name)
+  return { entry, ...place, origin, root, signers: names, cosigned }
 }
 
 /** Joins all fields of an entry. */

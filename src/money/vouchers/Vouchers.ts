@@ -18,7 +18,7 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import type { Actor } from "../../kernel/Caller.ts"
 import { billingAccountOf, make as makeId } from "../../kernel/Ids.ts"
-import { MinuteLimit } from "../../kernel/MinuteLimit.ts"
+import * as MinuteLimit from "../../kernel/MinuteLimit.ts"
 import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import {
@@ -72,7 +72,7 @@ interface Parts {
   readonly sql: SqlClient
   readonly ledger: LedgerContract
   readonly writer: Writer["Type"]
-  readonly attempts: MinuteLimit
+  readonly attempts: MinuteLimit.MinuteLimit
 }
 
 const make = Effect.gen(function* () {
@@ -80,7 +80,7 @@ const make = Effect.gen(function* () {
     sql: yield* SqlClient,
     ledger: yield* Ledger,
     writer: yield* Writer,
-    attempts: new MinuteLimit(codesAMinute)
+    attempts: yield* MinuteLimit.make("vouchers", codesAMinute)
   }
   return { create: create(parts), list: list(parts), end: end(parts), redeem: redeem(parts) } satisfies VouchersContract
 })
@@ -180,7 +180,7 @@ const redeem = (parts: Parts): VouchersContract["redeem"] =>
   Effect.fn("Vouchers.redeem")(function* ({ caller, code }) {
     const { attempts, sql } = parts
     const now = yield* Clock.currentTimeMillis
-    const retry_after = attempts.take(caller.account_id, now)
+    const retry_after = yield* attempts.take(caller.account_id, now)
     if (retry_after !== undefined) return yield* new TooManyVouchers({ limit: codesAMinute, retry_after })
     const [row] = yield* Effect.orDie(
       sql<Row>`SELECT ${sql.literal(columns)} FROM tollgate_vouchers_vouchers WHERE code_hash = ${hashOf(code)}`

@@ -37,7 +37,7 @@ export const flight = ({ gate, ledger, purchases, readiness, sql }: Parts): Oper
     const escrow_ages = yield* escrowAges(sql, now)
     return {
       at: now,
-      node: (yield* readiness.node)?.name ?? null,
+      node: readiness.name ?? null,
       reserved: totals.reserved,
       open_calls: totals.open_calls,
       oldest_at: totals.oldest_at,

@@ -70,11 +70,11 @@ const listing = Effect.fnUntraced(function* (models: ReadonlyArray<Routed>) {
   const upstreams = yield* Upstreams
   const readiness = yield* Readiness
   // @effect-diagnostics-next-line returnEffectInGen:off -- created once, it serves every request
-  return Effect.map(readiness.node, (node): UpstreamList => {
+  return Effect.sync((): UpstreamList => {
     const figures = [...upstreams.values()].map(({ health, name, speaks }) => ({ name, speaks, ...health.figures() }))
     const failing = new Set(figures.filter(({ state }) => state === "failing").map(({ name }) => name))
     return {
-      node: node?.name ?? null,
+      node: readiness.name ?? null,
       upstreams: figures,
       decisions: last().map(({ request_id, ...decision }) => ({ ...decision, request_id: request_id ?? null })),
       models: models.map(({ id, routes }) => {

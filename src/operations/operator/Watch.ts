@@ -13,8 +13,6 @@ import * as Verified from "../../books/ledger/audit/Verifications.ts"
 import { Verifier } from "../../books/ledger/audit/Verifier.ts"
 import { waitingLetters } from "../../people/mail/Waiting.ts"
 import { openJobs } from "../../calls/media/Open.ts"
-import { Loops } from "../ops/Loops.ts"
-import type { LoopsContract } from "../ops/Loops.ts"
 import { Readiness } from "../ops/Readiness.ts"
 import type { ReadinessContract } from "../ops/Readiness.ts"
 import { Purchases } from "../../money/payments/Purchases.ts"
@@ -66,7 +64,6 @@ const make = (load: LoadChecks) =>
       gate: yield* Gate,
       purchases: yield* Purchases,
       verifier: yield* Verifier,
-      loops: yield* Loops,
       readiness: yield* Readiness,
       log: yield* AuditLog
     }
@@ -84,11 +81,10 @@ const make = (load: LoadChecks) =>
 
 interface WorkParts {
   readonly sql: SqlClient
-  readonly loops: LoopsContract
   readonly readiness: ReadinessContract
 }
 
-const work = ({ loops, readiness, sql }: WorkParts): OperatorWatchContract["work"] =>
+const work = ({ readiness, sql }: WorkParts): OperatorWatchContract["work"] =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const jobs = yield* openJobs(sql)
@@ -96,7 +92,7 @@ const work = ({ loops, readiness, sql }: WorkParts): OperatorWatchContract["work
       seconds === undefined ? null : Math.round(now + seconds * 1_000)
     return {
       node: (yield* readiness.node) ?? null,
-      loops: loops.figures().map(({ seconds_since_turn, seconds_until_turn, ...loop }) => ({
+      loops: (yield* readiness.loops).map(({ seconds_since_turn, seconds_until_turn, ...loop }) => ({
         loop: loop.loop,
         running: loop.running,
         last_turn_at: instant(seconds_since_turn === undefined ? undefined : -seconds_since_turn),
@@ -114,10 +110,10 @@ interface LiveParts {
   readonly sql: SqlClient
   readonly ledger: LedgerContract
   readonly gate: GateContract
-  readonly loops: LoopsContract
+  readonly readiness: ReadinessContract
 }
 
-const liveFigures = ({ gate, ledger, loops, sql }: LiveParts): Effect.Effect<LiveFigures> => {
+const liveFigures = ({ gate, ledger, readiness, sql }: LiveParts): Effect.Effect<LiveFigures> => {
   let before: { readonly at: number; readonly record: number } | undefined
   return Effect.gen(function* () {
     const at = yield* Clock.currentTimeMillis
@@ -133,7 +129,7 @@ const liveFigures = ({ gate, ledger, loops, sql }: LiveParts): Effect.Effect<Liv
       open_calls: totals.open_calls,
       escrowed: totals.escrowed,
       unsettled: yield* gate.unsettled,
-      loops: loops.figures().map(({ loop, trouble }) => ({ loop, trouble: trouble ?? null }))
+      loops: (yield* readiness.loops).map(({ loop, trouble }) => ({ loop, trouble: trouble ?? null }))
     }
   })
 }

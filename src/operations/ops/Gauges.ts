@@ -2,6 +2,7 @@
 import { Clock, Context, Effect } from "effect"
 import type { Nano } from "../../kernel/Money.ts"
 import { Ledger } from "../../books/ledger/Ledger.ts"
+import type { WitnessFigures } from "../../books/log/Cosigning.ts"
 
 export interface Gauges {
   /** The USD reserved by open calls, and the USD held in escrow for pending transfers. */
@@ -27,6 +28,11 @@ export interface BillDrift {
 /** The reader of each vendor's newest compared day, for the metrics. The default returns none. */
 export class BillDrifts extends Context.Reference<BillDrifts>()("tollgate/ops/BillDrifts", {
   defaultValue: (): Effect.Effect<ReadonlyArray<BillDrift>> => Effect.succeed([])
+}) {}
+
+/** Reads the state of the log's witnesses, for the metrics. There are none by default. */
+export class WitnessStates extends Context.Reference<WitnessStates>()("tollgate/ops/WitnessStates", {
+  defaultValue: (): Effect.Effect<ReadonlyArray<WitnessFigures>> => Effect.succeed([])
 }) {}
 
 export const read: Effect.Effect<Gauges, never, Ledger> = Effect.gen(function* () {

@@ -12,6 +12,8 @@ import { Loops } from "./Loops.ts"
 import { Metrics } from "./Metrics.ts"
 import { Readiness } from "./Readiness.ts"
 import { MetricsAccess } from "./Settings.ts"
+import { Siblings } from "./Siblings.ts"
+import type { Figures } from "./Siblings.ts"
 
 export const OpsHttp = HttpApiBuilder.group(
   contract.add(OpsApi),
@@ -27,10 +29,21 @@ export const OpsHttp = HttpApiBuilder.group(
     const indexes = yield* Indexes
     const identity = yield* Identity
     const drifts = yield* Gauges.BillDrifts
+    const witnesses = yield* Gauges.WitnessStates
 
     const work = Effect.zipWith(gate.unsettled, readiness.node, (unsettled, node) =>
       metrics.setWork({ unsettled, node, missing_indexes: indexes.missing(), loops: loops.figures() })
     )
+
+    const siblings = yield* Siblings
+    const others = siblings === undefined ? Effect.succeed<ReadonlyArray<Figures>>([]) : siblings.others
+    if (siblings !== undefined)
+      yield* siblings.answer(
+        Effect.zipRight(
+          work,
+          Effect.map(Effect.promise(metrics.ownText), (metrics) => ({ metrics, loops: loops.figures() }))
+        )
+      )
 
     const gauges = Effect.map(Effect.provideService(Gauges.read, Ledger, ledger), metrics.setGauges)
 
@@ -53,7 +66,9 @@ export const OpsHttp = HttpApiBuilder.group(
           Effect.andThen(gauges),
           Effect.andThen(work),
           Effect.andThen(Effect.map(drifts, metrics.setDrifts)),
-          Effect.andThen(Effect.promise(metrics.text)),
+          Effect.andThen(Effect.map(witnesses, metrics.setWitnesses)),
+          Effect.andThen(others),
+          Effect.andThen((others) => Effect.promise(() => metrics.text(others.map(({ metrics }) => metrics)))),
           Effect.map((text) => HttpServerResponse.text(text, { contentType: metrics.content_type }))
         )
       )

@@ -1,10 +1,12 @@
 /** Prometheus metrics for requests by route, exchanges with upstreams, settled calls, the books, the loops and the process. */
-import { Context, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import type { ObserveCall } from "../../books/gate/CallObserver.ts"
+import type { WitnessFigures } from "../../books/log/Cosigning.ts"
 import { callMetrics } from "./CallMetrics.ts"
 import type { BillDrift, Gauges } from "./Gauges.ts"
 import type { LoopFigures } from "./Loops.ts"
 import type { NodeFigures } from "./Node.ts"
+import { Siblings } from "./Siblings.ts"
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client"
 
 export interface MetricsContract {
@@ -17,22 +19,29 @@ export interface MetricsContract {
   readonly setWork: (work: Work) => void
   /** Sets the gauges for vendors' bills, from the newest compared day of each vendor. */
   readonly setDrifts: (drifts: ReadonlyArray<BillDrift>) => void
-  /** Returns the metrics in the Prometheus text format. `content_type` is their content type. */
-  readonly text: () => Promise<string>
+  /** Sets the gauges for the log's witnesses. */
+  readonly setWitnesses: (witnesses: ReadonlyArray<WitnessFigures>) => void
+  /** Returns this process's own metrics in the Prometheus text format, without those of the books and of bills, which all processes share. */
+  readonly ownText: () => Promise<string>
+  /** Returns all metrics, with the own metrics of other processes (`ownText`). `content_type` is their content type. */
+  readonly text: (others?: ReadonlyArray<string>) => Promise<string>
   readonly content_type: string
 }
 
 export interface Work {
   readonly unsettled: number
   readonly loops: ReadonlyArray<LoopFigures>
-  /** The node's figures; `undefined` on SQLite, because there are no other nodes. */
+  /** The node's figures; `undefined` on SQLite, because nodes have no leases there. */
   readonly node: NodeFigures | undefined
   /** The number of indexes that are not yet built; `undefined` on SQLite, where migrations build them. */
   readonly missing_indexes: number | undefined
 }
 
 export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, MetricsContract>() {
-  static readonly layer = Layer.sync(Metrics, () => make())
+  static readonly layer = Layer.effect(
+    Metrics,
+    Effect.map(Siblings, (siblings) => make(siblings?.name))
+  )
 }
 
 /**
@@ -54,20 +63,39 @@ class LabelCounts<Label extends string | number> {
   }
 }
 
-const make = (): MetricsContract => {
-  const registry = new Registry()
-  collectDefaultMetrics({ register: registry })
-  const { observe, observeUpstream } = requestMetrics(registry)
+/** `name` labels the metrics of one of several processes. */
+const make = (name: string | undefined): MetricsContract => {
+  const own = new Registry()
+  const shared = new Registry()
+  if (name !== undefined) own.setDefaultLabels({ process: name })
+  collectDefaultMetrics({ register: own })
+  const { observe, observeUpstream } = requestMetrics(own)
   return {
     observe,
     observeUpstream,
-    observeCall: callMetrics(registry),
-    setGauges: booksMetrics(registry),
-    setWork: workMetrics(registry),
-    setDrifts: driftMetrics(registry),
-    text: () => registry.metrics(),
-    content_type: registry.contentType
+    observeCall: callMetrics(own),
+    setGauges: booksMetrics(shared),
+    setWork: workMetrics(own),
+    setDrifts: driftMetrics(shared),
+    setWitnesses: witnessMetrics(shared),
+    ownText: () => own.metrics(),
+    text: async (others = []) => `${await shared.metrics()}\n${joined([await own.metrics(), ...others])}`,
+    content_type: own.contentType
   }
+}
+
+/** Joins texts of the same metrics with different labels. The format requires that all samples of a metric follow its head. */
+const joined = (texts: ReadonlyArray<string>): string => {
+  if (texts.length === 1) return texts[0]!
+  const metrics = new Map<string, Array<string>>()
+  for (const part of texts.flatMap((text) => text.trimEnd().split("\n\n"))) {
+    const [help = "", type = "", ...samples] = part.split("\n")
+    const head = `${help}\n${type}`
+    const known = metrics.get(head)
+    if (known === undefined) metrics.set(head, samples)
+    else known.push(...samples)
+  }
+  return `${[...metrics].map(([head, samples]) => [head, ...samples].join("\n")).join("\n\n")}\n`
 }
 
 const gaugesIn = (registry: Registry) => (name: string, help: string) =>
@@ -170,6 +198,24 @@ const driftMetrics = (registry: Registry): MetricsContract["setDrifts"] => {
       drift.set({ vendor }, Number(figures.drift) / 1e9)
       billed.set({ vendor }, Number(figures.billed) / 1e9)
       coverage.set({ vendor }, figures.coverage)
+    }
+  }
+}
+
+const witnessMetrics = (registry: Registry): MetricsContract["setWitnesses"] => {
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name, help, labelNames: ["witness"] as const, registers: [registry] })
+  const lag = gauge(
+    "tollgate_log_witness_lag_seconds",
+    "Time since the witness last cosigned, if the log has a newer checkpoint"
+  )
+  const conflict = gauge("tollgate_log_witness_conflict", "1 if the witness contradicts the log")
+  return (witnesses) => {
+    // A witness may have left the configuration.
+    for (const one of [lag, conflict]) one.reset()
+    for (const { witness, ...state } of witnesses) {
+      lag.set({ witness }, state.lag_seconds)
+      conflict.set({ witness }, state.conflict ? 1 : 0)
     }
   }
 }

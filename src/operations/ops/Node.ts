@@ -1,6 +1,6 @@
 /** Figures about this node among those that share one PostgreSQL database. A process on SQLite has none. */
 import { Schema } from "effect"
-import type { NodeContract } from "../../storage/engine/Runs.ts"
+import type { LeaseContract, NodeContract } from "../../storage/engine/Runs.ts"
 
 export const NodeFigures = Schema.Struct({
   name: Schema.String,
@@ -18,12 +18,12 @@ export const NodeFigures = Schema.Struct({
 })
 export type NodeFigures = typeof NodeFigures.Type
 
-export const figuresOf = (node: NodeContract): NodeFigures => ({
+export const figuresOf = (node: NodeContract, lease: LeaseContract): NodeFigures => ({
   name: node.name,
   leads: node.leads(),
   leader: node.leader() ?? null,
-  lease_seconds: seconds(node.leaseLeft()),
-  renewed_seconds_ago: seconds(node.sinceRenewal()),
+  lease_seconds: seconds(lease.left()),
+  renewed_seconds_ago: seconds(lease.sinceRenewal()),
   nodes: node.nodes()
 })
 

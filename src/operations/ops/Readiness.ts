@@ -7,16 +7,22 @@ import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import { Loops } from "./Loops.ts"
+import type { LoopFigures } from "./Loops.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
 import { figuresOf } from "./Node.ts"
 import type { NodeFigures } from "./Node.ts"
 import { NotReady } from "./Problems.ts"
+import { Siblings } from "./Siblings.ts"
 
 export interface ReadinessContract {
   /** Checks the service. Probes at most once a second, because anyone may call the route. Concurrent checks share one result. */
   readonly check: Effect.Effect<void, NotReady>
   /** Returns this node's figures; `undefined` on SQLite. */
   readonly node: Effect.Effect<NodeFigures | undefined>
+  /** This process's name among those that serve the database; `undefined` if it serves a SQLite file alone. */
+  readonly name: string | undefined
+  /** The loops of this process and of the others on this machine (`Siblings`). */
+  readonly loops: Effect.Effect<ReadonlyArray<LoopFigures>>
 }
 
 /** The timeout of the probe. */
@@ -57,10 +63,23 @@ const make = Effect.gen(function* () {
   )
   const database = yield* Effect.cachedWithTTL(probe, resultLifetime)
 
+  const siblings = yield* Siblings
+  /** The loops of the other processes, because the owner, which runs most loops, answers no requests. */
+  const elsewhere =
+    siblings === undefined
+      ? Effect.succeed([])
+      : yield* Effect.cachedWithTTL(
+          Effect.map(siblings.others, (others) => others.flatMap((one) => one.loops)),
+          resultLifetime
+        )
+
+  const all = Effect.map(elsewhere, (others) => [...loops.figures(), ...others])
+
   const check = Effect.gen(function* () {
-    const troubled = loops.figures().filter(({ trouble }) => trouble !== undefined)
+    const troubled = (yield* all).filter(({ trouble }) => trouble !== undefined)
     const found = yield* database
-    const lapsed = node !== undefined && node.leaseLeft() <= 0 ? `the lease of ${node.name} has lapsed` : undefined
+    const lapsed =
+      node?.lease !== undefined && node.lease.left() <= 0 ? `the lease of ${node.name} has lapsed` : undefined
     if (found === undefined && troubled.length === 0 && lapsed === undefined) return
     return yield* new NotReady({
       database: found,
@@ -74,6 +93,8 @@ const make = Effect.gen(function* () {
 
   return {
     check,
-    node: Effect.sync(() => (node === undefined ? undefined : figuresOf(node)))
+    name: node?.name,
+    loops: all,
+    node: Effect.sync(() => (node?.lease === undefined ? undefined : figuresOf(node, node.lease)))
   } satisfies ReadinessContract
 })

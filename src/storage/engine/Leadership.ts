@@ -7,7 +7,7 @@ import { Signals } from "./Signals.ts"
 
 const topic = "loops"
 
-/** Provides leadership to the layers of jobs. On SQLite, the process that serves the file always leads. */
+/** Provides leadership to the layers of jobs. A process that serves a SQLite file alone always leads. Among several (`Peers`), the owner does. */
 export const layer = Layer.suspend(() =>
   Layer.effect(Leadership, make).pipe(Layer.provide([Runs.layer, Signals.layer]))
 )

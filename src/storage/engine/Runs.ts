@@ -16,33 +16,43 @@ import * as Ids from "../../kernel/Ids.ts"
 import * as Lock from "../sqlite/Lock.ts"
 import { Postgres } from "../postgres/Client.ts"
 import * as Leases from "../postgres/Leases.ts"
+import { Peers } from "./Peers.ts"
 
 export interface RunsContract {
   /** The name of this run. */
   readonly run: string
   /** Returns whether the run has ended. A name in another format counts as ended, because earlier versions used other names. */
   readonly hasEnded: (run: string) => Effect.Effect<boolean>
-  /** This process as a node; `undefined` on SQLite. */
+  /** This process as a node; `undefined` if it alone serves a SQLite file. */
   readonly node?: NodeContract
 }
 
-/** One of several nodes on a database. Times are in milliseconds. The information about other nodes dates from the last renewal. */
+/**
+ * One of several nodes on a database: a process on PostgreSQL, or one of the processes that serve a SQLite file together (`storage/engine/Peers`).
+ * On PostgreSQL, the information about other nodes dates from the last renewal of the lease.
+ */
 export interface NodeContract {
   readonly name: string
-  /** Returns the time left on the node's lease; negative if the lease has lapsed. */
-  readonly leaseLeft: () => number
-  readonly sinceRenewal: () => number
+  /** Its lease; `undefined` on SQLite, where the operating system shows that a process has ended. */
+  readonly lease: LeaseContract | undefined
   /** Returns whether this node is the leader, the node that runs the loops. */
   readonly leads: () => boolean
   /** Returns the name of the leading node, if there is one. */
   readonly leader: () => string | undefined
-  /** Returns the number of nodes with a lease. */
+  /** Returns the number of nodes. */
   readonly nodes: () => number
   /**
    * Listens for an event and returns a function that removes the listener. `lead` means that this node begins to lead, and `lapse` that another
-   * node's lease has lapsed.
+   * node's lease has lapsed or that its process has ended.
    */
   readonly on: (event: "lead" | "lapse", listener: () => void) => () => void
+}
+
+/** Times are in milliseconds. */
+export interface LeaseContract {
+  /** How much time is left; negative if the lease has lapsed. */
+  readonly left: () => number
+  readonly sinceRenewal: () => number
 }
 
 export class Runs extends Context.Tag("tollgate/sql/Runs")<Runs, RunsContract>() {
@@ -57,8 +67,15 @@ export class Runs extends Context.Tag("tollgate/sql/Runs")<Runs, RunsContract>()
 
 const begin = () =>
   Effect.flatMap(Effect.serviceOption(Postgres), (postgres) =>
-    Option.isNone(postgres) ? make : Effect.provideService(Leases.make, Postgres, postgres.value)
+    Option.isNone(postgres) ? onFile : Effect.provideService(Leases.make, Postgres, postgres.value)
   )
+
+/** A run of a process that serves a file, alone or with its peers. */
+const onFile = Effect.suspend(() =>
+  Effect.zipWith(make, Effect.serviceOption(Peers), (runs, peers): RunsContract =>
+    Option.isNone(peers) ? runs : { ...runs, node: peers.value.node }
+  )
+)
 
 /** The runs of this process. */
 const here = new Set<string>()

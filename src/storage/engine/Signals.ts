@@ -1,12 +1,13 @@
 /**
  * Signals between the nodes of a database. A signal states that a cached value has changed or that the leader has work. On PostgreSQL, signals use
- * `NOTIFY` and reach all serving nodes, even if a command sends them. A process that serves a file sends no signals. A signal is lost if its
- * connection is lost, so correctness must never depend on signals alone.
+ * `NOTIFY` and reach all serving nodes, even if a command sends them. A signal is lost if its connection is lost, so correctness must never depend on
+ * signals alone. The processes that serve a file together pass signals on to each other (`Peers`). A process that serves a file alone sends none.
  */
 import { Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"
 import { Postgres } from "../postgres/Client.ts"
 import * as Notifications from "../postgres/Notifications.ts"
+import { Peers } from "./Peers.ts"
 
 /** Receives the ids that were published, or `undefined` if signals may have been lost and anything may have changed. It must return immediately. */
 export type SignalListener = (ids: ReadonlyArray<string> | undefined) => void
@@ -25,7 +26,10 @@ export class Signals extends Context.Tag("tollgate/sql/Signals")<Signals, Signal
       Signals,
       Effect.flatMap(Effect.serviceOption(Postgres), (postgres) =>
         Option.isNone(postgres)
-          ? Effect.succeed(alone)
+          ? Effect.map(
+              Effect.serviceOption(Peers),
+              Option.match({ onNone: () => alone, onSome: ({ signals }) => signals })
+            )
           : Effect.provideService(Notifications.make, Postgres, postgres.value)
       )
     )

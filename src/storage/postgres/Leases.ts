@@ -247,8 +247,10 @@ const nodeOf = (parts: Parts) => {
   const { listeners, name, state } = parts
   return {
     name,
-    leaseLeft: () => (state.retired ? 0 : leaseMillis - sinceRenewal(parts)),
-    sinceRenewal: () => sinceRenewal(parts),
+    lease: {
+      left: () => (state.retired ? 0 : leaseMillis - sinceRenewal(parts)),
+      sinceRenewal: () => sinceRenewal(parts)
+    },
     leads: () => leads(parts),
     leader: () => (leads(parts) ? name : state.found.leader),
     nodes: () => state.found.nodes,

@@ -1060,6 +1060,48 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       created_at bigint NOT NULL
     )`
   ],
+  "0026_log_proofs": [
+    `CREATE TABLE tollgate_log_published (
+      id bigint PRIMARY KEY CHECK (id = 1),
+      size bigint NOT NULL CHECK (size >= 0),
+      -- The row of the newest entry in the checkpoint.
+      entry bigint NOT NULL,
+      -- With the witnesses' cosignatures.
+      checkpoint ${text} NOT NULL,
+      cosignatures bigint NOT NULL,
+      -- When as many witnesses as required last cosigned. 0: never.
+      cosigned_at bigint NOT NULL
+    )`,
+    `CREATE TABLE tollgate_log_witnesses (
+      -- The verifier key.
+      witness ${text} PRIMARY KEY,
+      -- The size of the newest checkpoint that it cosigned, and when.
+      size bigint NOT NULL,
+      cosigned_at bigint NOT NULL,
+      -- Why the witness contradicts the log. NULL: it does not.
+      conflict ${text}
+    )`,
+    `CREATE TABLE tollgate_log_liabilities (
+      day ${text} PRIMARY KEY,
+      -- The row of the last entry of the day, and the number of all entries up to it.
+      entry bigint NOT NULL,
+      entries bigint NOT NULL,
+      -- NULL while the tree is being built.
+      statement ${text}
+    )`,
+    `CREATE TABLE tollgate_log_liability_blocks (
+      day ${text} NOT NULL,
+      n bigint NOT NULL,
+      -- The numbers of the first and the last account.
+      first bigint NOT NULL,
+      last bigint NOT NULL,
+      width bigint NOT NULL,
+      -- In digits, because a sum may exceed 64 bits.
+      sum ${text} NOT NULL,
+      hash bytea NOT NULL,
+      PRIMARY KEY (day, n)
+    )`
+  ],
   "0027_run_records": [
     // `indexes` replaces it with an index of the calls of runs. Only some databases contain it.
     `DROP INDEX IF EXISTS tollgate_usage_records_budgeted`

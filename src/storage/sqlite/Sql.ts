@@ -50,6 +50,7 @@ import byKey from "../migrations/0043_by_key.ts"
 import budgets from "../migrations/0044_budgets.ts"
 import openRuns from "../migrations/0045_open_runs.ts"
 import log from "../migrations/0048_log.ts"
+import logProofs from "../migrations/0049_log_proofs.ts"
 import runRecords from "../migrations/0050_run_records.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
@@ -106,6 +107,7 @@ export const migrations = {
   "0046_vendor_calls": vendorCalls,
   "0047_reconciliations": reconciliations,
   "0048_log": log,
+  "0049_log_proofs": logProofs,
   "0050_run_records": runRecords
 }
 

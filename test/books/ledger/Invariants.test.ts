@@ -8,6 +8,7 @@ import { findingsMax } from "../../../src/books/ledger/rules/Check.ts"
 import { Ledger } from "../../../src/books/ledger/Ledger.ts"
 import { ChargeLog } from "../../../src/books/log/ChargeLog.ts"
 import { checkNames, verify } from "../../../src/app/Checks.ts"
+import { Liabilities } from "../../../src/books/log/Liabilities.ts"
 import * as TestDatabase from "../../support/database.ts"
 import * as LogScene from "../log/LogScene.ts"
 import * as Scene from "../../money/usage/Scene.ts"
@@ -62,8 +63,11 @@ const healthy = Effect.gen(function* () {
     Layer.merge(ProviderTotalsIndexer.layer, KeyTotalsIndexer.layer)
   )
   yield* Effect.provide(
-    Effect.flatMap(ChargeLog, ({ add }) => add),
-    LogScene.log
+    Effect.zipRight(
+      Effect.flatMap(ChargeLog, ({ add }) => add),
+      Effect.flatMap(Liabilities, ({ build }) => build)
+    ),
+    Layer.provideMerge(Liabilities.layer, LogScene.log)
   )
   // One that the rollups do not hold yet, nor the sums by provider and key.
   yield* Scene.call({ cost: 9n, units: 0.4 })
@@ -71,6 +75,10 @@ const healthy = Effect.gen(function* () {
 })
 
 const change = TestDatabase.unchecked
+
+/** Publishes the checkpoint of the log, or a change of it. */
+const published = (checkpoint: string, cosignatures: number): string =>
+  `INSERT INTO tollgate_log_published SELECT 1, size, entry, ${checkpoint}, ${cosignatures}, 0 FROM tollgate_log_head`
 
 /** A transfer of 2 USD from acme to other, and its payments, as the books would write them. */
 const transfer = (payments: number): ReadonlyArray<string> => {
@@ -368,6 +376,47 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   [
     "the log has each entry and nothing else",
     "DELETE FROM tollgate_ledger_entries WHERE seq = (SELECT MIN(seq) FROM tollgate_ledger_entries)"
+  ],
+  // A checkpoint with a cosignature that it lacks, of another row, of another size, and of another log.
+  ["the published checkpoint is in the log and cosigned", published("checkpoint", 1)],
+  [
+    "the published checkpoint is in the log and cosigned",
+    published("checkpoint", 0),
+    "UPDATE tollgate_log_published SET entry = entry - 1"
+  ],
+  [
+    "the published checkpoint is in the log and cosigned",
+    published("checkpoint", 0),
+    "UPDATE tollgate_log_published SET size = size + 1"
+  ],
+  ["the published checkpoint is in the log and cosigned", published("replace(checkpoint, origin, 'x')", 0)],
+  ["no witness contradicts the log", "INSERT INTO tollgate_log_witnesses VALUES ('w', 0, 0, 'it knows more')"],
+  [
+    "the newest statement of liabilities is signed and has its root",
+    "UPDATE tollgate_log_liabilities SET statement = replace(statement, 'total ', 'total 1')"
+  ],
+  [
+    "the newest statement of liabilities is signed and has its root",
+    "UPDATE tollgate_log_liability_blocks SET sum = '1'"
+  ],
+  ["the newest statement of liabilities is signed and has its root", "DELETE FROM tollgate_log_liability_blocks"],
+  ["the proofs of liabilities have the balances of their days", "DELETE FROM tollgate_log_liabilities"],
+  [
+    "the proofs of liabilities have the balances of their days",
+    "UPDATE tollgate_log_liabilities SET statement = NULL, entry = 1"
+  ],
+  [
+    "the proofs of liabilities have the balances of their days",
+    "UPDATE tollgate_log_liabilities SET statement = NULL, entries = entries + 1"
+  ],
+  [
+    "the proofs of liabilities have the balances of their days",
+    "UPDATE tollgate_log_liabilities SET statement = NULL",
+    "UPDATE tollgate_log_liability_blocks SET sum = sum || '0'"
+  ],
+  [
+    "the proofs of liabilities have the balances of their days",
+    "UPDATE tollgate_ledger_entries SET balance = balance + 1 WHERE number = 1"
   ],
   // A row without a budget, one of another anchor, of another tenant, and of a key.
   ["a budget's row matches the books", budgetRow("bud_2", "'ten_acme'", "NULL")],

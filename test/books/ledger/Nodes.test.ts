@@ -721,7 +721,7 @@ describe("a node that starts again under its name", () => {
       )
     expect(await tryTo(reserve("call_2", "a", run))).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
     // Until it has tried to renew its lease.
-    const left = () => former.runPromise(Effect.map(Runs, ({ node }) => node!.leaseLeft()))
+    const left = () => former.runPromise(Effect.map(Runs, ({ node }) => node!.lease!.left()))
     while ((await left()) > 0) await new Promise((go) => setTimeout(go, 50))
     expect(await tryTo(reserve("call_2", "a", run))).toMatchObject({ _tag: "BooksUnavailable", maybe_written: false })
     expect(resultOf(await submitTo(former, [settle("call_1", 4n)]))).toBe("Settled")

@@ -2,13 +2,14 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { ChargeLog } from "../../../src/books/log/ChargeLog.ts"
+import { Liabilities } from "../../../src/books/log/Liabilities.ts"
 import { Receipts } from "../../../src/money/receipts/Receipts.ts"
 import { read, verify } from "../../../src/money/receipts/Verifier.ts"
 import { layer as scene } from "../../books/log/LogScene.ts"
 import * as Scene from "../usage/Scene.ts"
 import { acme, other } from "../usage/Scene.ts"
 
-const layer = Layer.provideMerge(Receipts.layer, scene)
+const layer = Receipts.layer.pipe(Layer.provide(Liabilities.layer), Layer.provideMerge(scene))
 
 const of = (tenant_id: typeof acme, usage_id: string) =>
   Effect.flatMap(Receipts, (receipts) => receipts.ofCharge({ caller: { tenant_id }, usage_id }))

@@ -18,6 +18,16 @@ export interface Task {
   readonly patience: number
   /** The maximum number of records in a rollup lag before it is folded. */
   readonly tailMax: number
+  /** Where other processes may submit transactions; absent if none may. */
+  readonly door?: Door
+}
+
+/** The local socket at which the thread accepts transactions of other processes. */
+export interface Door {
+  /** The path of the socket. An existing file there is replaced. */
+  readonly path: string
+  /** The secret that each process must send first. */
+  readonly token: string
 }
 
 interface Waiting extends Start {

@@ -9,7 +9,9 @@ import { BooksUnavailable } from "../rules/Problems.ts"
 import type { Conflict, RefusalsOf } from "../rules/Problems.ts"
 import type { Posting, Result, ResultsOf, Transaction } from "../rules/Transaction.ts"
 import * as ClientWriter from "./ClientWriter.ts"
+import * as SocketWriter from "./SocketWriter.ts"
 import type { Submitted } from "./Submitting.ts"
+import type { Door } from "./Thread.ts"
 import * as ThreadWriter from "./ThreadWriter.ts"
 
 export interface WriterContract {
@@ -43,7 +45,11 @@ export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, Writer
   static readonly layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(ClientWriter.make, watched)))
 
   /** Writes a SQLite file on a separate thread, so that an fsync never blocks the main thread. */
-  static readonly layerThread = (file: string) => Layer.scoped(Writer, Effect.map(ThreadWriter.make(file), watched))
+  static readonly layerThread = (file: string, door?: Door) =>
+    Layer.scoped(Writer, Effect.map(ThreadWriter.make(file, door), watched))
+
+  /** Submits to the writer's thread of another process, at its `door`. */
+  static readonly layerSocket = (door: Door) => Layer.scoped(Writer, Effect.map(SocketWriter.make(door), watched))
 }
 
 /** Adds `watch` to a function that commits transactions. */

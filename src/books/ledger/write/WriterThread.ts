@@ -10,13 +10,15 @@ import * as Batch from "./Batch.ts"
 import { outcomeSender, transactionReceiver } from "./Codec.ts"
 import type { Answered } from "./Codec.ts"
 import { isStorageFault } from "./DatabaseFault.ts"
+import * as Entrance from "./Entrance.ts"
+import type { Submitted } from "./Entrance.ts"
 import type { Start, Task } from "./Thread.ts"
 import type { Outcome, Transaction } from "../rules/Transaction.ts"
-import type { Answer, Submission } from "./ThreadWriter.ts"
+import type { Answer, Submission } from "./QueuedWriter.ts"
 
 // The thread waits for its task, because it may start before its file is known.
 Atomics.wait((workerData as Start).signal, 0, 0)
-const { batchMax, file, patience, port, tailMax } = receiveMessageOnPort(parentPort!)!.message as Task
+const { batchMax, door, file, patience, port, tailMax } = receiveMessageOnPort(parentPort!)!.message as Task
 
 const db = new Sqlite(file, { timeout: patience })
 db.pragma("journal_mode = WAL")
@@ -142,29 +144,96 @@ const answer = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
   }
 }
 
-const serve = (submission: Submission | null): void => {
-  if (submission === null) {
-    db.close()
-    port.close()
-    return
-  }
-  const taken = [submission]
-  let { count } = submission.transactions
-  let last = false
-  while (count < batchMax && !last) {
-    const more = receiveMessageOnPort(port) as { readonly message: Submission | null } | undefined
-    if (more === undefined) break
-    if (more.message === null) last = true
-    else {
-      taken.push(more.message)
-      count += more.message.transactions.count
-    }
-  }
-  const transactions = taken.flatMap((one) => decode(one.transactions))
-  const outcomes = answer(transactions, Math.max(...taken.map((one) => one.now)))
-  port.postMessage(encode(outcomes) satisfies Answer)
-  if (last) serve(null)
+/** The transactions that wait for a batch, in order of arrival. */
+let queue: Array<Submitted> = []
+/** The number of transactions in the queue. */
+let length = 0
+/** Whether the thread must end once the queue is empty. */
+let last = false
+let isScheduled = false
+
+const reply: Submitted["reply"] = (outcomes) => port.postMessage(encode(outcomes) satisfies Answer)
+
+const enqueue = (one: Submitted): void => {
+  queue.push(one)
+  length += one.transactions.length
 }
 
-port.on("message", serve)
-port.postMessage(encode([]) satisfies Answer)
+/** Queues a message of this process. */
+const take = (submission: Submission | null): void => {
+  if (submission === null) last = true
+  else enqueue({ now: submission.now, transactions: decode(submission.transactions), reply })
+}
+
+/** Queues the messages of this process that have arrived, as long as the next batch has room for them. */
+const takeMore = (): void => {
+  for (;;) {
+    if (length >= batchMax || last) return
+    const more = receiveMessageOnPort(port) as { readonly message: Submission | null } | undefined
+    if (more === undefined) return
+    take(more.message)
+  }
+}
+
+const nextBatch = (): ReadonlyArray<Submitted> => {
+  let [count, end] = [0, 0]
+  while (end < queue.length && count < batchMax) count += queue[end++]!.transactions.length
+  const taken = queue.slice(0, end)
+  queue = queue.slice(end)
+  length -= count
+  return taken
+}
+
+/** Commits the next batch, then replies to each sender once. */
+const commitNext = (): void => {
+  takeMore()
+  const taken = nextBatch()
+  if (taken.length > 0) {
+    const transactions = taken.length === 1 ? taken[0]!.transactions : taken.flatMap((one) => one.transactions)
+    const outcomes = answer(transactions, Math.max(...taken.map(({ now }) => now)))
+    const bySender = new Map<Submitted["reply"], Array<Answered>>()
+    let from = 0
+    for (const one of taken) {
+      const own = outcomes.slice(from, (from += one.transactions.length))
+      const others = bySender.get(one.reply)
+      if (others === undefined) bySender.set(one.reply, own)
+      else others.push(...own)
+    }
+    for (const [reply, own] of bySender) reply(own)
+  }
+  if (queue.length > 0) schedule()
+  else if (last) close()
+}
+
+/** Commits after this iteration of the event loop has read from all sockets, so that one batch contains the transactions of all processes. */
+const schedule = (): void => {
+  if (isScheduled) return
+  isScheduled = true
+  setImmediate(() => {
+    isScheduled = false
+    commitNext()
+  })
+}
+
+const entrance =
+  door === undefined
+    ? undefined
+    : Entrance.open(door, (one) => {
+        enqueue(one)
+        schedule()
+      })
+
+const close = (): void => {
+  entrance?.close()
+  db.close()
+  port.close()
+}
+
+port.on("message", (submission: Submission | null) => {
+  take(submission)
+  if (entrance === undefined) commitNext()
+  else schedule()
+})
+const ready = (): void => reply([])
+if (entrance === undefined) ready()
+else entrance.opened(ready)

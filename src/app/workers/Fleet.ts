@@ -1,0 +1,192 @@
+/**
+ * Starts the workers of `serve --workers` and replaces those that end. The owner listens, and gives each connection to the next worker in turn
+ * (`Connections`). If the owner ends, so do its workers, because they lose their channel to it.
+ */
+import { Data, Deferred, Effect, Layer, Option, Runtime } from "effect"
+import { spawn } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import { createServer } from "node:net"
+import type { AddressInfo, Server } from "node:net"
+import type { Address } from "../../http/server/Address.ts"
+import { listen, Listening, listeningAt } from "../../http/server/NodeServer.ts"
+import * as Channel from "./Channel.ts"
+import { Connections } from "./Connections.ts"
+import type { Hub } from "./Hub.ts"
+import { workerVariable } from "./Number.ts"
+import * as Subjects from "./Subjects.ts"
+
+/** A worker ended before it could serve. It has printed its error. */
+export class WorkerFailed extends Data.TaggedError("WorkerFailed")<{ readonly message: string }> {}
+
+/** The pause before a worker that ended is replaced, in milliseconds. It doubles from the first value to the last until a worker serves. */
+const pauseFirst = 100
+const pauseLast = 5_000
+
+/** How long stopping waits for the workers' open calls, in milliseconds. It is longer than a worker's own limits together. */
+const stopLimit = 60_000
+
+/** Tells a worker how to serve. `address` is where the owner listens. */
+export type Begin = (address: AddressInfo) => Subjects.Begun
+
+export interface FleetOptions {
+  readonly address: Address
+  readonly workers: number
+  readonly hub: Hub
+  readonly begin: Begin
+}
+
+interface Fleet extends Omit<FleetOptions, "begin"> {
+  readonly begun: () => Subjects.Begun
+  readonly connections: Connections
+  readonly log: (message: Effect.Effect<void>) => void
+  /** Completes once all workers accept requests, or fails when one ends before that. */
+  readonly ready: Deferred.Deferred<void, WorkerFailed>
+  readonly running: Map<number, ChildProcess>
+  /** The workers that accept requests. */
+  readonly serving: Set<number>
+  /** The pauses before the next start, by worker, and the timers of those that wait for it. */
+  readonly pauses: Map<number, number>
+  readonly timers: Set<NodeJS.Timeout>
+  closing: boolean
+}
+
+/** Serves through workers. Provides the address once all of them accept requests. A connection waits until a worker takes it. */
+export const layer = ({ begin, ...options }: FleetOptions) =>
+  Layer.scoped(
+    Listening,
+    Effect.gen(function* () {
+      const runtime = yield* Effect.runtime<never>()
+      const connections = new Connections()
+      const server = yield* Effect.acquireRelease(
+        Effect.sync(() => createServer({ pauseOnConnect: true }, (socket) => connections.give(socket))),
+        (server) =>
+          Effect.sync(() => {
+            server.close()
+            connections.close()
+          })
+      )
+      const at = yield* listen(server, options.address)
+      const fleet: Fleet = {
+        ...options,
+        begun: () => begin(at),
+        connections,
+        log: (message) => void Runtime.runFork(runtime)(message),
+        ready: yield* Deferred.make<void, WorkerFailed>(),
+        running: new Map(),
+        serving: new Set(),
+        pauses: new Map(),
+        timers: new Set(),
+        closing: false
+      }
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          for (let number = 1; number <= options.workers; number++) start(fleet, number)
+        }),
+        () => stopAll(fleet, server)
+      )
+      yield* Deferred.await(fleet.ready)
+      return listeningAt(at)
+    })
+  )
+
+/** Runs this program again with the same command line and flags. In the executable, Node repeats its path as the script's. */
+const run = (number: number): ChildProcess => {
+  const [program = "", script = "", ...words] = process.argv
+  const command = script === process.execPath ? words : [...process.execArgv, script, ...words]
+  return spawn(program, command, {
+    env: { ...process.env, [workerVariable]: String(number) },
+    stdio: ["inherit", "inherit", "inherit", "ipc"]
+  })
+}
+
+const start = (fleet: Fleet, number: number): void => {
+  const { connections, hub, running } = fleet
+  const worker = run(number)
+  const further = hub.handlerOf(number)
+  const channel = Channel.make(
+    (message) => void worker.send(message),
+    (subject) => handlerOf(fleet, number, worker, subject) ?? further(subject)
+  )
+  running.set(number, worker)
+  hub.channels.set(number, channel)
+  worker.on("message", channel.receive)
+  worker.on("message", (message) => connections.receive(number, worker, message))
+  // A message to a process that has just ended. Its end is handled below.
+  worker.on("error", () => {})
+  worker.once("exit", (code, signal) => {
+    channel.close()
+    running.delete(number)
+    fleet.serving.delete(number)
+    hub.channels.delete(number)
+    connections.leave(number)
+    hub.lapsed(number)
+    ended(fleet, number, signal === null ? `with code ${code}` : `by ${signal}`)
+  })
+}
+
+/** Handles the subjects of a worker's own life. */
+const handlerOf = (
+  { begun, connections, pauses, ready, serving, workers }: Fleet,
+  number: number,
+  worker: ChildProcess,
+  subject: string
+): Channel.Handler | undefined => {
+  switch (subject) {
+    case Subjects.begin:
+      return begun
+    case Subjects.ready:
+      return () => {
+        pauses.delete(number)
+        connections.join(number, worker)
+        if (serving.add(number).size === workers) Deferred.unsafeDone(ready, Effect.void)
+        return null
+      }
+    case Subjects.leaving:
+      return () => {
+        connections.leave(number)
+        return null
+      }
+    default:
+      return undefined
+  }
+}
+
+/** Replaces a worker, unless the first workers cannot serve. */
+const ended = (fleet: Fleet, number: number, how: string): void => {
+  const { closing, log, pauses, ready, timers } = fleet
+  if (closing) return
+  const failure = new WorkerFailed({ message: `worker ${number} ended ${how} before it served` })
+  if (!isDone(ready)) return Deferred.unsafeDone(ready, failure)
+  const pause = pauses.get(number) ?? pauseFirst
+  pauses.set(number, Math.min(2 * pause, pauseLast))
+  log(Effect.logError(`worker ${number} ended ${how} and is replaced in ${pause} ms`))
+  const timer = setTimeout(() => {
+    timers.delete(timer)
+    start(fleet, number)
+  }, pause)
+  timers.add(timer)
+}
+
+const isDone = (ready: Fleet["ready"]): boolean => Option.isSome(Effect.runSync(Deferred.poll(ready)))
+
+/** Lets the workers finish their open calls, and waits for them. */
+const stopAll = (fleet: Fleet, server: Server): Effect.Effect<void> =>
+  Effect.async((resume) => {
+    fleet.closing = true
+    server.close()
+    for (const timer of fleet.timers) clearTimeout(timer)
+    const workers = [...fleet.running.values()]
+    let left = workers.length
+    if (left === 0) return resume(Effect.void)
+    const limit = setTimeout(() => {
+      for (const worker of workers) worker.kill("SIGKILL")
+    }, stopLimit)
+    for (const worker of workers) {
+      worker.once("exit", () => {
+        if (--left > 0) return
+        clearTimeout(limit)
+        resume(Effect.void)
+      })
+      worker.kill("SIGTERM")
+    }
+  })

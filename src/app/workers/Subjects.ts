@@ -1,0 +1,57 @@
+/** The subjects on which the owner and its workers exchange requests (`Channel`), with their values and timeouts. */
+import type { Door } from "../../books/ledger/write/Thread.ts"
+import type { AddressInfo } from "node:net"
+
+/** A worker begins. The reply tells it how to serve. */
+export const begin = "begin"
+export interface Begun {
+  readonly door: Door
+  readonly workers: number
+  /** The configuration file's text, which may be older than the file on disk. */
+  readonly text: string
+  /** Where the owner listens. */
+  readonly address: AddressInfo
+}
+
+/** A worker is ready for connections, or takes no more of them. */
+export const ready = "ready"
+export const leaving = "leaving"
+
+/** A worker publishes a signal. The owner passes it on, and replies once the other workers have received it. */
+export const signal = "signal"
+export interface SignalSent {
+  readonly topic: string
+  readonly ids: ReadonlyArray<string>
+}
+
+/** A worker has ended, so its reservations can be released. */
+export const lapse = "lapse"
+
+/** A request counts against a limit. The reply is the number of requests in the period. */
+export const count = "count"
+export interface Counted {
+  readonly key: string
+  readonly period_ms: number
+  readonly now: number
+}
+
+/** A worker takes one of a key's places, or gives one back. The reply says whether there was one. */
+export const hold = "hold"
+export interface Held {
+  readonly key: string
+  readonly most: number
+}
+export const release = "release"
+
+/** To the owner: read the configuration and reload all processes. To a worker: take this text. */
+export const reload = "reload"
+export interface Reloading {
+  readonly text: string
+}
+export type ReloadOutcome = { readonly changed: ReadonlyArray<string> } | { readonly refused: string }
+
+/** Metrics and loops: of the other processes, if a worker asks the owner; of the worker, if the owner asks it. */
+export const figures = "figures"
+
+/** How long to wait for a reply, in milliseconds. A reload may have to open connections. */
+export const patience = { begin: 30_000, brief: 2_000, reload: 60_000 } as const

@@ -1,0 +1,94 @@
+/**
+ * Accepts the transactions of other processes for the writer's thread, over a local socket (`Thread.Door`). Each connection first sends the token.
+ * A process that ends, by a signal for example, may leave complete frames behind. Their transactions are committed like any others.
+ */
+import { timingSafeEqual } from "node:crypto"
+import { rmSync } from "node:fs"
+import { createServer } from "node:net"
+import type { Socket } from "node:net"
+import type { Transaction } from "../rules/Transaction.ts"
+import { outcomeSender, transactionReceiver } from "./Codec.ts"
+import type { Answered } from "./Codec.ts"
+import * as Frames from "./Frames.ts"
+import type { Frame } from "./Frames.ts"
+import type { Door } from "./Thread.ts"
+
+/** Transactions that wait for a batch. */
+export interface Submitted {
+  /** The time at which they were sent. */
+  readonly now: number
+  readonly transactions: ReadonlyArray<Transaction>
+  /** Sends their outcomes. Submissions of one sender share this function, and their outcomes must be sent in their order. */
+  readonly reply: (outcomes: ReadonlyArray<Answered>) => void
+}
+
+export interface Entrance {
+  /** Calls back once processes can connect. */
+  readonly opened: (then: () => void) => void
+  /** Closes all connections after their last reply. */
+  readonly close: () => void
+}
+
+/** Opens the socket. A failure ends the thread. */
+export const open = ({ path, token }: Door, onSubmitted: (one: Submitted) => void): Entrance => {
+  const sockets = new Set<Socket>()
+  // A former process leaves its socket behind if it was killed. The lock on the database shows that it has ended.
+  rmSync(path, { force: true })
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+    serve(socket, Buffer.from(token), onSubmitted)
+  })
+  server.listen(path)
+  return {
+    opened: (then) => void server.once("listening", then),
+    close: () => {
+      server.close()
+      for (const socket of sockets) socket.destroySoon()
+    }
+  }
+}
+
+const serve = (socket: Socket, token: Buffer, onSubmitted: (one: Submitted) => void): void => {
+  const { decode } = transactionReceiver()
+  const { encode } = outcomeSender()
+  let isAdmitted = false
+  /** Transactions without a reply. */
+  let open = 0
+  let ended = false
+  const send = (outcomes: ReadonlyArray<Answered>) => {
+    // A process that has ended gets no reply.
+    if (socket.writable) socket.write(Frames.encode(0, encode(outcomes)))
+  }
+  const reply: Submitted["reply"] = (outcomes) => {
+    send(outcomes)
+    open -= outcomes.length
+    if (ended && open === 0) socket.end()
+  }
+  const admit = ({ tape: { texts } }: Frame) => {
+    const given = Buffer.from(texts[0] ?? "")
+    if (given.length !== token.length || !timingSafeEqual(given, token)) throw new Error("the token is wrong")
+    isAdmitted = true
+    send([])
+  }
+  const read = Frames.reader((frame) => {
+    if (!isAdmitted) return admit(frame)
+    const transactions = decode(frame.tape)
+    open += transactions.length
+    onSubmitted({ now: frame.now, transactions, reply })
+  })
+  socket.on("data", (bytes) => {
+    try {
+      read(bytes)
+    } catch {
+      // Bytes from anything but a process of this build.
+      socket.destroy()
+    }
+  })
+  // The connection of a process that was killed. Its end is handled by `close`.
+  socket.on("error", () => {})
+  socket.once("end", () => {
+    ended = true
+    if (open === 0) socket.end()
+  })
+}

@@ -1,0 +1,82 @@
+/** Reads the settings of the log of charges: `log`. */
+import { Context, Layer, Schema } from "effect"
+import { Address, Count, readAs, Seconds } from "../../kernel/Setting.ts"
+import * as Note from "./Note.ts"
+import type { NoteKey } from "./Note.ts"
+
+/** A server that cosigns the log's checkpoints (C2SP tlog-witness). */
+export interface Witness {
+  /** The prefix of its `add-checkpoint`. */
+  readonly url: string
+  /** Its key, with its name. */
+  readonly key: NoteKey
+  /** The same as a verifier key, which identifies the witness in the database. */
+  readonly verifier: string
+}
+
+const keyRule = "must be a verifier key for Ed25519 cosignatures: name+id+base64, with the type 4"
+
+const WitnessEntry = readAs(
+  Schema.Struct({
+    url: Address.pipe(
+      Schema.filter((url) => !/[?#]/.test(url), { message: () => "a URL without a query or a fragment" })
+    ),
+    key: Schema.String.pipe(Schema.filter((key) => Note.cosignerOf(key) !== undefined, { message: () => keyRule }))
+  }),
+  ({ key, url }): Witness => ({ url, key: Note.cosignerOf(key)!, verifier: key })
+)
+
+/** A witness that counted twice would make one operator look like two. */
+const repeated = (witnesses: ReadonlyArray<Witness>): ReadonlyArray<Schema.FilterIssue> =>
+  witnesses.flatMap(({ key, url }, i) => {
+    const earlier = witnesses.slice(0, i)
+    return [
+      ...(earlier.some((one) => one.key.name === key.name || one.key.public === key.public)
+        ? [{ path: ["witnesses", i, "key"], message: "an earlier witness has this name or this public key" }]
+        : []),
+      ...(earlier.some((one) => one.url === url)
+        ? [{ path: ["witnesses", i, "url"], message: "an earlier witness has this address" }]
+        : [])
+    ]
+  })
+
+const Log = Schema.Struct({
+  witnesses: Schema.optionalWith(Schema.Array(WitnessEntry), { default: () => [] }),
+  /** The number of witnesses that must cosign a checkpoint. All of them by default. */
+  required: Schema.optional(Count),
+  /** The least time between two checkpoints that are sent to the witnesses. */
+  cosign_seconds: Schema.optionalWith(Seconds, { default: () => 1_000 }),
+  /** Whether a proof of liabilities is published every day. */
+  liabilities: Schema.optionalWith(Schema.Boolean, { default: () => true })
+}).pipe(
+  Schema.filter(({ required = 0, witnesses }) => [
+    ...repeated(witnesses),
+    ...(required > witnesses.length
+      ? [{ path: ["required"], message: `must be at most ${witnesses.length}, the number of witnesses` }]
+      : [])
+  ])
+)
+
+export const fields = {
+  log: Schema.optionalWith(Log, { default: () => Schema.decodeSync(Log)({}) })
+}
+
+export interface LogFacts {
+  readonly witnesses: ReadonlyArray<Witness>
+  readonly required: number
+  readonly cosign_ms: number
+  readonly liabilities: boolean
+}
+
+/** The settings of the log. By default it has no witnesses, and publishes a proof of liabilities every day. */
+export class LogSettings extends Context.Reference<LogSettings>()("tollgate/log/LogSettings", {
+  defaultValue: (): LogFacts => ({ witnesses: [], required: 0, cosign_ms: 1_000, liabilities: true })
+}) {}
+
+export const layer = ({ log }: { readonly log: typeof Log.Type }) =>
+  Layer.succeed(LogSettings, {
+    witnesses: log.witnesses,
+    required: log.required ?? log.witnesses.length,
+    cosign_ms: log.cosign_seconds,
+    liabilities: log.liabilities
+  })

@@ -1,0 +1,25 @@
+/** The other processes that serve with this one on one machine (`app/workers`). A request may reach any of them, so each shows the figures of all. */
+import { Context } from "effect"
+import type { Effect, Scope } from "effect"
+import type { LoopFigures } from "./Loops.ts"
+
+/** The figures of one process. */
+export interface Figures {
+  /** Its own metrics in the Prometheus text format, labelled with its name. */
+  readonly metrics: string
+  readonly loops: ReadonlyArray<LoopFigures>
+}
+
+export interface SiblingsContract {
+  /** The value of the label `process` of this process's metrics. */
+  readonly name: string
+  /** Answers other processes with these figures until the scope closes. */
+  readonly answer: (figures: Effect.Effect<Figures>) => Effect.Effect<void, never, Scope.Scope>
+  /** The figures of the other processes. One that does not respond within two seconds is left out. */
+  readonly others: Effect.Effect<ReadonlyArray<Figures>>
+}
+
+/** Absent if this process serves alone. */
+export class Siblings extends Context.Reference<Siblings>()("tollgate/ops/Siblings", {
+  defaultValue: (): SiblingsContract | undefined => undefined
+}) {}
