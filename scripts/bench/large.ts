@@ -43,7 +43,8 @@ const spoken = (protocol: ClientProtocol, content: Content): ReadonlyArray<objec
     case "text":
       return [{ role: "user", content: textOf(largeBytes) }]
     case "many":
-      return Array.from({ length: Math.floor(largeBytes / 800) }, (_, i) => ({
+      // Their number is odd, so that the last one is the user's.
+      return Array.from({ length: 2 * Math.floor(largeBytes / 1_600) + 1 }, (_, i) => ({
         role: i % 2 === 0 || protocol === "responses" ? "user" : "assistant",
         content: short
       }))

@@ -220,6 +220,9 @@ const run = async (bench: Bench): Promise<void> => {
   row("nothing", await measure(bench, load, at, file))
   print(`\n${rate} short calls per second beside ${times} calls of ${largeBytes / 1e6} MB, one after the other\n`)
   print(table(rows))
+  const wrong = rows.slice(1).filter((cells) => Number.isNaN(Number(cells.at(-1))))
+  if (wrong.length > 0)
+    throw new Error(`large calls FAILED: ${wrong.map(([name, ...cells]) => `${name}: ${cells.at(-1)}`).join("; ")}`)
   await service.stop()
   for (const child of [vendor, load, upstream]) await stop(child)
 }
