@@ -81,7 +81,7 @@ const parts = (driver: string): Plugin => ({
     onResolve({ filter: /^\.\/ThreadCode\.ts$/ }, ({ importer }) =>
       here(importer.includes("postgres") ? "LeaseThreadCode.ts" : "ThreadCode.ts")
     )
-    onResolve({ filter: /^\.\/AnswerThreadCode\.ts$/ }, () => here("ThreadCode.ts"))
+    onResolve({ filter: /^\.\/BodyThreadCode\.ts$/ }, () => here("ThreadCode.ts"))
     onResolve({ filter: /^\.\/CatalogueFile\.ts$/ }, () => here("CatalogueFile.ts"))
     onResolve({ filter: /^\.\/PageFiles\.ts$/ }, () => here("PageFiles.ts"))
     onResolve({ filter: /^\.\/GuideFiles\.ts$/ }, () => here("GuideFiles.ts"))
@@ -146,7 +146,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
     }),
     await build({
       ...files,
-      entryPoints: { AnswerThread: "src/calls/engine/AnswerThread.ts" },
+      entryPoints: { BodyThread: "src/calls/engine/BodyThread.ts" },
       plugins: [direct, withoutPool, ...files.plugins]
     })
   ]

@@ -50,7 +50,7 @@ await build({
 })
 await build({
   ...options,
-  entryPoints: { AnswerThread: "src/calls/engine/AnswerThread.ts" },
+  entryPoints: { BodyThread: "src/calls/engine/BodyThread.ts" },
   plugins: [direct, withoutPool, ...options.plugins]
 })
 

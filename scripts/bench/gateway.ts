@@ -92,6 +92,10 @@ export interface GatewayOptions {
   readonly database?: string
   /** Additional flags for Node. */
   readonly flags?: ReadonlyArray<string>
+  /** Additional environment variables. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Changes the configuration. */
+  readonly configure?: (configuration: Readonly<Record<string, unknown>>) => object
   /** The number of processes that answer requests, besides their owner. Without it, one process does everything. */
   readonly workers?: number
 }
@@ -100,11 +104,11 @@ export interface GatewayOptions {
 const abreast = 8
 
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
-  const { cores, database, directory, flags = [], main, name, outside, workers } = options
+  const { configure = (one) => one, cores, database, directory, flags = [], main, name, outside, workers } = options
   await mkdir(directory, { recursive: true })
   const file = join(directory, "config.json")
   // Verification is off, because it would start a minute after the service and slow down only some rounds.
-  await writeFile(file, JSON.stringify({ ...configuration(outside), verify: false }, null, 2))
+  await writeFile(file, JSON.stringify({ ...configure({ ...configuration(outside) }), verify: false }, null, 2))
   const port = await freePort()
   const env = {
     NODE_ENV: "production",
@@ -115,6 +119,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     BENCH_UPSTREAM_KEY: "upstream-key",
     // `npm start` sets this value too, as well as the size of the young generation.
     MALLOC_ARENA_MAX: "2",
+    ...options.env,
     // All nodes on a database share one secret.
     ...(database !== undefined && { DATABASE_URL: database, TOLLGATE_SECRET: "the secret of the benchmark's nodes" })
   }

@@ -16,6 +16,7 @@ import { consoleViews } from "./parts/console.ts"
 import { connections, workloads as connectionsWorkloads } from "./parts/connections.ts"
 import { disk } from "./parts/disk.ts"
 import { growth } from "./parts/growth.ts"
+import { large } from "./parts/large.ts"
 import { ledger } from "./parts/ledger.ts"
 import { memory } from "./parts/memory.ts"
 import { open } from "./parts/open.ts"
@@ -43,6 +44,7 @@ const parts: ReadonlyArray<Part> = [
   disk,
   memory,
   start,
+  large,
   growth,
   consoleViews,
   postgres,
@@ -50,7 +52,7 @@ const parts: ReadonlyArray<Part> = [
 ]
 
 /** Parts that run only on request. */
-const onDemand = new Set(["growth", "console", "postgres", "workers"])
+const onDemand = new Set(["large", "growth", "console", "postgres", "workers"])
 
 /** The workloads that `--against` can drive on two builds. */
 const comparable: Readonly<Record<string, (options: Options) => ReadonlyArray<Workload>>> = {

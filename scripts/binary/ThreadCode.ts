@@ -23,4 +23,4 @@ export const starter =
     })
 
 export const start = starter("WriterThread.js")
-export const startAnswers = starter("AnswerThread.js")
+export const startBodies = starter("BodyThread.js")

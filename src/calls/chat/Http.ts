@@ -34,8 +34,14 @@ export const ChatHttp = group(
         return row === undefined ? new ModelNotFound() : Effect.succeed(row)
       })
     return handlers
-      .handleRaw("chat", raw(route("chat/completions", chat)))
-      .handleRaw("completion", raw(route("completions", { complete: chat.completeText, stream: chat.streamText })))
+      .handleRaw(
+        "chat",
+        raw(route("chat/completions", { protocol: "chat", complete: chat.complete, stream: chat.stream }))
+      )
+      .handleRaw(
+        "completion",
+        raw(route("completions", { protocol: "text", complete: chat.completeText, stream: chat.streamText }))
+      )
       .handle("models", () => Effect.map(rows, (data) => ({ object: "list" as const, data })))
       .handle("model", ({ path }) => rowOf(path.id))
       .handle("modelBelow", ({ path }) => rowOf(path["*"]))

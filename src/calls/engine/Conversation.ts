@@ -10,12 +10,22 @@ import { createHash } from "node:crypto"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { ValidPrompt } from "../prompts/Prompt.ts"
 
-export const conversationOf = ({ account_id, tenant_id }: Caller, { body }: Pick<ValidPrompt, "body">): string => {
+export const conversationOf = (
+  { account_id, tenant_id }: Caller,
+  { body, long }: Pick<ValidPrompt, "body" | "long">
+): string =>
+  createHash("sha256")
+    .update(JSON.stringify([tenant_id, account_id, long?.conversation ?? conversationNameOf(body)]))
+    .digest("base64url")
+
+/** The maximum length of a conversation's name. A longer name is replaced with its hash. */
+const nameMax = 64 * 1024
+
+/** Returns the name of a body's conversation. The names of one account's conversations differ. */
+export const conversationNameOf = (body: ValidPrompt["body"]): string => {
   const { prompt_cache_key } = body
   const name = typeof prompt_cache_key === "string" ? prompt_cache_key : beginningOf(body)
-  return createHash("sha256")
-    .update(JSON.stringify([tenant_id, account_id, name]))
-    .digest("base64url")
+  return name.length <= nameMax ? name : createHash("sha256").update(name).digest("base64url")
 }
 
 const textMax = 1_000

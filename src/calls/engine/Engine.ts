@@ -83,13 +83,14 @@ import {
   mostOf,
   promptTokensEstimate
 } from "../prompts/Prompt.ts"
-import type { ValidPrompt } from "../prompts/Prompt.ts"
-import type { Protocol, Spoken } from "../prompts/Protocol.ts"
+import type { LongText, ValidPrompt } from "../prompts/Prompt.ts"
+import type { Protocol, Spoken, UpstreamBody } from "../prompts/Protocol.ts"
 import * as Attempts from "./Attempts.ts"
 import type { AttemptProblem, CallProblem, Plan } from "./Attempts.ts"
 import { choosersOf } from "./Choice.ts"
 import type { Choice, Chooser } from "./Choice.ts"
 import * as LongAnswers from "./LongAnswers.ts"
+import * as LongPrompts from "./LongPrompts.ts"
 import * as Translated from "./Translated.ts"
 import { pairOf } from "./Translated.ts"
 import type { Pair } from "./Translated.ts"
@@ -385,15 +386,48 @@ const reachable = (
   headers: Call<unknown>["headers"],
   streams: boolean
 ): Either.Either<Reachable, InvalidRequest> => {
+  const permitted = permittedWays(protocol, usual, model, prompt, headers)
+  if (Either.isLeft(permitted)) return permitted
+  const { extras, ways: possible } = permitted.right
+  const ways = carrying(protocol, possible, model, prompt, streams)
+  return Either.isLeft(ways) ? Either.left(ways.left) : Either.right({ ways: ways.right, extras })
+}
+
+/** Does the same for a long prompt. Another thread translates it for each way, up to the first that can serve it. */
+const reachableLong = Effect.fnUntraced(function* (
+  long: LongText,
+  ...[protocol, usual, model, prompt, headers, streams]: Parameters<typeof reachable>
+) {
+  const permitted = permittedWays(protocol, usual, model, prompt, headers)
+  const possible = Either.isRight(permitted) ? permitted.right.ways : none
+  for (const way of possible) {
+    const { pair, route } = way
+    const hindered =
+      pair === undefined
+        ? protocol.refusal?.(prompt, way)
+        : Either.isLeft(yield* LongPrompts.translate(long, pair, route, streams, usualLimit(model, prompt, route)))
+    if (hindered === undefined || hindered === false) break
+  }
+  return reachable(protocol, usual, model, prompt, headers, streams)
+})
+
+/** Returns the ways whose price is known, and the request's extras. `Left` holds the reason why there are none. */
+const permittedWays = (
+  protocol: Protocol,
+  usual: ReadonlyArray<Way>,
+  model: Model,
+  prompt: ValidPrompt,
+  headers: Call<unknown>["headers"]
+): Either.Either<Reachable, InvalidRequest> => {
   if (prompt.names_kept !== undefined && model.vendor_files !== true) return Either.left(keptById(prompt.names_kept))
-  const extras = extrasOf(model, protocol.billed, prompt.body, headers)
+  const extras = extrasOf(model, protocol.billed, prompt.body, headers, prompt.long?.asked)
   if (Either.isLeft(extras)) return Either.left(extras.left)
   const possible = Translated.isForeign(protocol.name, prompt) ? usual.map((way) => translated(protocol, way)) : usual
   const unpriced = unpricedHour(model, prompt)
-  const priced = unpriced === undefined ? possible : possible.filter((way) => !marksCaches(way))
-  if (unpriced !== undefined && priced.length === 0) return Either.left(unpriced)
-  const ways = carrying(protocol, priced, model, prompt, streams)
-  return Either.isLeft(ways) ? Either.left(ways.left) : Either.right({ ways: ways.right, extras: extras.right })
+  const ways = unpriced === undefined ? possible : possible.filter((way) => !marksCaches(way))
+  return unpriced !== undefined && ways.length === 0
+    ? Either.left(unpriced)
+    : Either.right({ ways, extras: extras.right })
 }
 
 const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => {
@@ -403,15 +437,19 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
   const isAnthropic = protocol.name === "messages"
   return Effect.fnUntraced(function* (request: Call<Prompt>) {
     // Yielding a `Right` would cost a fiber step.
-    const read = protocol.read(request.prompt, request.json)
+    const read =
+      request.prompt instanceof LongPrompts.LongPrompt
+        ? Either.right(request.prompt.valid)
+        : protocol.read(request.prompt, request.json)
     if (Either.isLeft(read)) return yield* read.left
-    const caller = Labels.ofBody(request.caller, request.prompt, isAnthropic, hashOf)
+    const prompt = read.right
+    const caller = Labels.ofBody(request.caller, prompt.body, isAnthropic, hashOf)
     if (caller instanceof InvalidRequest) return yield* caller
     const call = caller === request.caller ? request : { ...request, caller }
-    const prompt = read.right
     const found = findModel(catalogue, prompt.model)
     if (found === undefined) return yield* new UnknownChatModel(prompt.model)
-    const reached = reachable(protocol, waysOf.get(found.id)!, found, prompt, call.headers, form.streams)
+    const asked = [protocol, waysOf.get(found.id)!, found, prompt, call.headers, form.streams] as const
+    const reached = prompt.long === undefined ? reachable(...asked) : yield* reachableLong(prompt.long, ...asked)
     if (Either.isLeft(reached)) return yield* reached.left
     const { extras, ways } = reached.right
     const offered = offerAt(setup, found, extras, factors.of(call.caller.tenant_id))
@@ -572,7 +610,12 @@ const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) 
   const { admission, call, form, prompt, protocol, setup, waysOf } = relayed
   const found = findModel(setup.catalogue, id)
   if (found === undefined || !mayCall(call.caller, found.id)) return undefined
-  const reached = reachable(protocol, waysOf.get(found.id)!, found, prompt, call.headers, form.streams)
+  const asked = [protocol, waysOf.get(found.id)!, found, prompt, call.headers, form.streams] as const
+  const reached =
+    prompt.long === undefined
+      ? reachable(...asked)
+      : // A fallback that cannot be translated now is skipped.
+        yield* Effect.orElseSucceed(reachableLong(prompt.long, ...asked), () => Either.left(undefined))
   if (Either.isLeft(reached)) return undefined
   const { extras } = reached.right
   const ways = openWays(relayed, found, reached.right.ways)
@@ -584,8 +627,23 @@ const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) 
   return { ...chosen(relayed, model, ways), model, limit, served: { model: model.id, price } } satisfies Plan<Way>
 })
 
-/** Calls one upstream. */
+/** Calls one upstream. A long prompt is translated for it first, if necessary. */
 const attempt = <A>(
+  relayed: Relayed<A>,
+  plan: Plan<Way>,
+  way: Way,
+  is_last: boolean
+): Effect.Effect<Metered<A>, AttemptProblem | Spent> => {
+  const { long } = relayed.prompt
+  const { pair, route } = way
+  if (long === undefined || pair === undefined) return asking(relayed, plan, way, is_last)
+  const limit = route.limit_field === "none" ? undefined : plan.limit
+  return Effect.flatMap(LongPrompts.translate(long, pair, route, relayed.form.streams, limit), () =>
+    asking(relayed, plan, way, is_last)
+  )
+}
+
+const asking = <A>(
   relayed: Relayed<A>,
   { limit, model, served }: Plan<Way>,
   way: Way,
@@ -618,7 +676,8 @@ const attempt = <A>(
         ? (ids) => setup.kept.handedOut(caller, ids, setup.clock.unsafeCurrentTimeMillis())
         : undefined,
     room,
-    request_id
+    request_id,
+    account: caller.account_id
   })
 }
 
@@ -643,7 +702,7 @@ const bodyFor = (
   prompt: ValidPrompt,
   streams: boolean,
   limit: number | undefined
-): Either.Either<string | Buffer, InvalidRequest> => {
+): Either.Either<UpstreamBody, InvalidRequest> => {
   if (way.pair !== undefined) return Translated.bodyFor(way.pair, prompt, way.route, streams, limit)
   const refused = refusal?.(prompt, way)
   return refused === undefined ? Either.right(bodyFor(prompt, way, streams, limit)) : Either.left(refused)
@@ -658,11 +717,13 @@ const hindrance = (
   streams: boolean
 ): InvalidRequest | undefined => {
   if (way.pair === undefined) return refusal?.(prompt, way)
-  const takes = way.route.limit_field !== "none"
-  const limit = takes ? (answerTokensAsked(model, prompt) ?? model.output_tokens_max) : undefined
-  const body = Translated.bodyFor(way.pair, prompt, way.route, streams, limit)
+  const body = Translated.bodyFor(way.pair, prompt, way.route, streams, usualLimit(model, prompt, way.route))
   return Either.isLeft(body) ? body.left : undefined
 }
+
+/** Returns the token limit of an answer if the payer can afford it. */
+const usualLimit = (model: Model, prompt: ValidPrompt, { limit_field }: ModelRoute): number | undefined =>
+  limit_field === "none" ? undefined : (answerTokensAsked(model, prompt) ?? model.output_tokens_max)
 
 /** Returns the routes to try, starting at the first that can serve the request. `Left` holds the reason why none can. */
 const carrying = (
@@ -709,6 +770,7 @@ interface Attempt {
   readonly handedOut: ((ids: ReadonlyArray<string>) => ReadonlyArray<Statement>) | undefined
   readonly room: Room | undefined
   readonly request_id: string | undefined
+  readonly account: string
 }
 
 const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (attempt) {
@@ -747,7 +809,8 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
     body: lost === undefined ? body : undefined,
     outline,
     options: () => answerOptions(attempt),
-    needsIds: attempt.handedOut !== undefined
+    needsIds: attempt.handedOut !== undefined,
+    account: attempt.account
   })
   if (Either.isLeft(read)) return yield* unusable(attempt, reportsIn(answer), read.left)
   const { bytes, ids, tokens_counted, usage } = read.right

@@ -1,7 +1,6 @@
 /** Creates the engine's routes. They convert a JSON prompt to a call and its answer to a response, once per idempotency key. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
-import { shortMax } from "../../http/transport/Bytes.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
 import { parse, parseInPieces } from "../../http/transport/Json.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
@@ -12,13 +11,17 @@ import type { Nano } from "../../kernel/Money.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 import { meteredRoutes } from "../metered/Routes.ts"
 import { headersOf, usageHeader } from "../metered/ReceiptHeaders.ts"
+import type { ClientProtocol } from "../../upstream/models/Protocol.ts"
+import { parsedMax } from "./BodyThreads.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
+import * as LongPrompts from "./LongPrompts.ts"
 
 /** The maximum size of a request body, in bytes. A body may contain images. */
 export const requestBytesMax = 32 * 1024 * 1024
 
 /** A service's methods for one route. They validate the prompt themselves. */
 export interface Methods<E extends ProblemInstance<string>> {
+  readonly protocol: ClientProtocol
   readonly complete: (call: never) => Effect.Effect<Completed<unknown>, ChatProblem | E>
   readonly stream: (call: never) => Effect.Effect<Streamed<unknown>, ChatProblem | E>
 }
@@ -51,17 +54,24 @@ export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
 })
 
 const serve = <E extends ProblemInstance<string>>(
-  { complete, stream }: Methods<E>,
+  { complete, protocol, stream }: Methods<E>,
   ofHeaders: Protocolled["ofHeaders"],
   shape: Shape | undefined
 ) =>
   Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
     const read = inbound.read(requestBytesMax)
     const json = isDone(read) ? read.value : yield* read
-    const parsed = json.length <= shortMax ? parse(json) : yield* parseInPieces(json)
+    const parsed =
+      json.length <= parsedMax ? parse(json) : Either.right(yield* LongPrompts.read(protocol, json, caller.account_id))
     if (Either.isLeft(parsed)) return yield* parsed.left
     const prompt = parsed.right as { readonly stream?: unknown } | null
-    const plain: Call<unknown> = { caller, prompt, json, beside, request_id: inbound.request_id }
+    const plain: Call<unknown> = {
+      caller,
+      prompt,
+      json: prompt instanceof LongPrompts.LongPrompt ? undefined : json,
+      beside,
+      request_id: inbound.request_id
+    }
     const call = (ofHeaders === undefined ? plain : Object.assign(plain, ofHeaders(inbound))) as never
     if (prompt?.stream === true) return streamReply(yield* stream(call), shape)
     const completed = yield* inbound.withRoom((room) => complete(Object.assign(call, { room })))

@@ -1,17 +1,15 @@
 /**
  * Handles complete answers that are too long to parse on the main thread. An answer that is passed on unchanged is checked by its outline. Answers
- * that must be translated or that report no usage are parsed on a separate thread, one at a time. The thread stops after ten idle seconds to free its
- * memory.
+ * that must be translated or that report no usage are parsed on a separate thread (`BodyThreads`).
  */
 import { Effect, Either } from "effect"
-import type { Worker } from "node:worker_threads"
 import type { Receipt } from "../../books/gate/Gate.ts"
 import type { JsonOutline } from "../../kernel/JsonOutline.ts"
 import type { AnswerOptions } from "../../protocols/conversation/Translation.ts"
 import { noUsage } from "../../protocols/conversation/Usage.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
-import { startAnswers } from "./AnswerThreadCode.ts"
-import type { Done, Task } from "./AnswerThread.ts"
+import type { AnswerDone, CountTask, Failed, TranslateTask } from "./BodyTask.ts"
+import { movable, onThread, returned } from "./BodyThreads.ts"
 import type { Completed } from "./Engine.ts"
 import type { Protocol } from "../prompts/Protocol.ts"
 import { tokensOfString } from "../prompts/Tokens.ts"
@@ -26,6 +24,8 @@ export interface LongAnswer {
   readonly options: () => Effect.Effect<AnswerOptions>
   /** Whether the caller needs the answer's ids. */
   readonly needsIds: boolean
+  /** The account whose turn on the thread the answer takes. */
+  readonly account: string
 }
 
 export interface ReadLong {
@@ -42,7 +42,15 @@ export const countedIn = ({ emptied }: JsonOutline): number =>
   tokensOfString(emptied.reduce((sum, { from, to }) => sum + to - from, 0))
 
 /** Reads the usage of a long answer and builds the bytes for the client. `Left` holds the answer's defect. */
-export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outline, pair, protocol }: LongAnswer) {
+export const read = Effect.fnUntraced(function* ({
+  account,
+  body,
+  needsIds,
+  options,
+  outline,
+  pair,
+  protocol
+}: LongAnswer) {
   const answer = outline.value
   const right = (
     bytes: Buffer | undefined,
@@ -57,16 +65,15 @@ export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outl
     if (body === undefined) return right(undefined, reported())
     const task = {
       how: "translate",
-      client: pair.client.protocol,
+      client: protocol.name,
       vendor: pair.vendor.protocol,
       options: yield* options(),
-      body
+      body: movable(body)
     } as const
-    const done = yield* onThread(task as Task)
+    const done = yield* readOn(task, account)
     if (done === undefined) return right(undefined, reported())
     if (done.fault !== undefined) return Either.left(done.fault)
-    const { buffer, byteLength, byteOffset } = done.bytes
-    return right(Buffer.from(buffer, byteOffset, byteLength), done.usage!, done.tokens_counted)
+    return right(returned(done.bytes), done.usage!, done.tokens_counted)
   }
 
   const fault = protocol.faultIn(answer)
@@ -76,7 +83,7 @@ export const read = Effect.fnUntraced(function* ({ body, needsIds, options, outl
   if (body === undefined || (reports && !needsIds)) {
     return right(body, usage)
   }
-  const counted = yield* onThread({ how: "count", client: protocol.name, body: Uint8Array.from(body) })
+  const counted = yield* readOn({ how: "count", client: protocol.name, body: Uint8Array.from(body) }, account)
   if (counted?.fault !== undefined) return Either.left(counted.fault)
   // If the thread died, only the answer's own id is known.
   return right(body, usage, counted?.tokens_counted, counted?.ids ?? protocol.handedOutIn?.(answer))
@@ -97,59 +104,8 @@ export class LongCompletion implements Completed<unknown> {
   }
 }
 
-// ---- the thread -----------------------------------------------------------------------------------------------------------------
-
-interface Job {
-  readonly task: Task
-  readonly done: (done: Done | undefined) => void
-}
-
-/** The thread's heap limit, in megabytes. An answer that needs more kills the thread. */
-const heapMax = 512
-/** How long the thread may be idle before it stops, in milliseconds. */
-const idleMax = 10_000
-
-const jobs: Array<Job> = []
-let current: Job | undefined
-let worker: Worker | undefined
-let idle: NodeJS.Timeout | undefined
-
-/** Runs a task on the thread. Returns `undefined` if the task killed the thread. */
-const onThread = (task: Task): Effect.Effect<Done | undefined> =>
-  Effect.async((resume) => {
-    jobs.push({ task, done: (done) => resume(Effect.succeed(done)) })
-    next()
-  })
-
-const next = (): void => {
-  if (current !== undefined) return
-  current = jobs.shift()
-  if (current === undefined) return
-  clearTimeout(idle)
-  worker ??= begun()
-  const { task } = current
-  worker.postMessage(task, [task.body.buffer as ArrayBuffer])
-}
-
-const begun = (): Worker => {
-  const thread = startAnswers({ resourceLimits: { maxOldGenerationSizeMb: heapMax } })
-  thread.unref()
-  const over = () => {
-    if (worker !== thread) return
-    worker = undefined
-    ended(undefined)
-  }
-  return thread.on("message", ended).on("error", over).on("exit", over)
-}
-
-const ended = (done: Done | undefined): void => {
-  const job = current
-  current = undefined
-  idle = setTimeout(() => {
-    const thread = worker
-    worker = undefined
-    void thread?.terminate()
-  }, idleMax).unref()
-  job?.done(done)
-  next()
-}
+/** Reads an answer on the thread. Returns `undefined` if that failed. */
+const readOn = (task: CountTask | TranslateTask, account: string): Effect.Effect<AnswerDone | undefined> =>
+  Effect.map(onThread(task, account), (done: AnswerDone | Failed | undefined) =>
+    done === undefined || "failed" in done ? undefined : done
+  )

@@ -27,7 +27,7 @@ import type { ProtocolName } from "../../upstream/models/Protocol.ts"
 import { parse } from "../prompts/EventRelay.ts"
 import type { Reader } from "../prompts/EventRelay.ts"
 import type { ModelRoute } from "../prompts/Model.ts"
-import type { ValidPrompt } from "../prompts/Prompt.ts"
+import type { LongText, ValidPrompt } from "../prompts/Prompt.ts"
 import type { Protocol } from "../prompts/Protocol.ts"
 import { tokensOfString } from "../prompts/Tokens.ts"
 
@@ -52,14 +52,18 @@ const thoughts: Partial<Record<ProtocolName, ReadonlyArray<Buffer>>> = {
 }
 
 /** Returns whether a request contains a thought that its protocol's vendor did not sign and would therefore reject. */
-export const isForeign = (client: ProtocolName, { body, json }: ValidPrompt): boolean => {
+export const isForeign = (
+  client: ProtocolName,
+  { body, json, long }: Pick<ValidPrompt, "body" | "json" | "long">
+): boolean => {
+  if (long !== undefined) return long.foreign
   const names = thoughts[client]
   if (names === undefined) return false
   const text = json ?? Buffer.from(JSON.stringify(body))
   return names.some((name) => text.includes(name)) && hasForeign(text.toString("latin1"))
 }
 
-type Body = Either.Either<string, InvalidRequest>
+type Body = Either.Either<string | ReadonlyArray<Buffer>, InvalidRequest>
 
 /** A prompt that is being translated. It is read only once for all upstreams. */
 interface Known {
@@ -77,7 +81,10 @@ const knownOf = (client: Translation, prompt: ValidPrompt): Known => {
   return one
 }
 
-/** Builds the upstream request body. `Left` holds the reason why the upstream cannot serve the request. */
+/**
+ * Builds the upstream request body. `Left` holds the reason why the upstream cannot serve the request. A long prompt must have been translated for the
+ * route and the limit (`LongPrompts`).
+ */
 export const bodyFor = (
   { client, vendor }: Pair,
   prompt: ValidPrompt,
@@ -85,11 +92,30 @@ export const bodyFor = (
   stream: boolean,
   limit: number | undefined
 ): Body => {
+  if (prompt.long !== undefined) return knownLong(prompt.long, route, limit)
   const one = knownOf(client, prompt)
   if (one.written?.route === route && one.written.limit === limit) return one.written.body
-  const { limit_field, model } = route
+  const body = writtenBy(vendor, one.conversation, route, stream, limit)
+  one.written = { route, limit, body }
+  return body
+}
+
+const knownLong = ({ translations }: LongText, route: ModelRoute, limit: number | undefined): Body => {
+  const found = translations.get(route)
+  if (found === undefined || found.limit !== limit) throw new Error("the long prompt is not translated for this route")
+  return found.body
+}
+
+/** Writes a conversation for a vendor. */
+const writtenBy = (
+  vendor: Translation,
+  conversation: Known["conversation"],
+  { limit_field, model }: Pick<ModelRoute, "limit_field" | "model">,
+  stream: boolean,
+  limit: number | undefined
+): Either.Either<string, InvalidRequest> => {
   const name = limit_field === "max_tokens" ? limit_field : "max_completion_tokens"
-  const written = Either.flatMap(one.conversation, (conversation) =>
+  const written = Either.flatMap(conversation, (conversation) =>
     vendor.writeRequest(limit_field === "none" ? withoutLimit(vendor, conversation) : conversation, {
       model,
       limit,
@@ -97,13 +123,23 @@ export const bodyFor = (
       stream
     })
   )
-  const body = Either.mapBoth(written, {
+  return Either.mapBoth(written, {
     onLeft: ({ field, why }) => InvalidRequest.of(field, why),
     onRight: (body) => JSON.stringify(body)
   })
-  one.written = { route, limit, body }
-  return body
 }
+
+/** Reads a client's prompt. The thread for long bodies uses it, and the next function. */
+export const conversationOf = (client: ProtocolName, body: unknown): Known["conversation"] =>
+  byName[client]!.readRequest(body)
+
+export const writtenFor = (
+  vendor: ProtocolName,
+  conversation: Known["conversation"],
+  route: Pick<ModelRoute, "limit_field" | "model">,
+  stream: boolean,
+  limit: number | undefined
+): Either.Either<string, InvalidRequest> => writtenBy(byName[vendor]!, conversation, route, stream, limit)
 
 /** Prepares the conversation for an upstream without a token limit. The Messages protocol always requires one. */
 const withoutLimit = ({ protocol }: Translation, conversation: Conversation): Conversation =>

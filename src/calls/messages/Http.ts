@@ -33,7 +33,7 @@ export const MessagesHttp = group(
   Effect.fnUntraced(function* (handlers) {
     const messages = yield* Messages
     const route = yield* routes(messages.least)
-    const methods = { complete: messages.create, stream: messages.stream }
+    const methods = { protocol: "messages", complete: messages.create, stream: messages.stream } as const
     const create = route("messages", methods, { shape: messagesRefusal, ofHeaders: previewOf })
     return handlers.handleRaw("create", raw(create)).handleRaw("countTokens", raw(counting(messages)))
   })

@@ -20,14 +20,17 @@ const mentions = new WeakMap<ValidPrompt, boolean>()
 
 /** Returns whether a prompt might request one-hour caching: its JSON contains `"1h"` or an escape sequence that could hide it. */
 const mentionsAnHour = (prompt: ValidPrompt): boolean => {
+  if (prompt.long !== undefined) return prompt.long.mentions_an_hour
   let mentioned = mentions.get(prompt)
   if (mentioned === undefined) {
     const json = prompt.json ?? Buffer.from(JSON.stringify(prompt.body))
-    mentioned = json.includes('"1h"') || json.includes("\\u00")
+    mentioned = mentionsAnHourIn(json)
     mentions.set(prompt, mentioned)
   }
   return mentioned
 }
+
+export const mentionsAnHourIn = (json: Buffer): boolean => json.includes('"1h"') || json.includes("\\u00")
 
 /** Returns whether the vendor may cache content for an hour. The prompt is searched only if one-hour writes have their own price. */
 export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
@@ -47,7 +50,7 @@ const rule =
 /** Refuses one-hour caching without a price. Returns `undefined` if one-hour caching has a price or is not requested. */
 export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest | undefined => {
   if (hourPriceOf(model) !== "unknown" || !mentionsAnHour(prompt)) return undefined
-  const field = hourIn(prompt.body)
+  const field = prompt.long === undefined ? hourIn(prompt.body) : prompt.long.hour_field
   return field === undefined ? undefined : InvalidRequest.of(field, rule)
 }
 
@@ -72,7 +75,7 @@ const hourOf = (name: string, value: unknown): string | undefined => {
 }
 
 /** Returns the first field in a value that requests one hour. */
-const hourIn = (value: unknown): string | undefined => {
+export const hourIn = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   for (const [name, one] of Object.entries(value)) {
     if (isClients(name, one)) continue

@@ -109,15 +109,19 @@ export const billed: Billed = new Map<string, Rule>([
 export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
-/** Returns the extras that a request uses. `Left` holds the refusal. Headers are treated like fields of the body. */
+/**
+ * Returns the extras that a request uses. `Left` holds the refusal. Headers are treated like fields of the body. `known` holds the requested values of
+ * fields that are not in the body.
+ */
 export const extrasOf = (
   model: Model,
   billed: Billed,
   body: Readonly<Record<string, unknown>>,
-  headers: Readonly<Record<string, string>> | undefined
+  headers: Readonly<Record<string, string>> | undefined,
+  known?: ReadonlyMap<string, ReadonlyArray<string>>
 ): Either.Either<ReadonlyArray<Extra>, InvalidRequest> => {
   const asked: Array<Extra> = []
-  const problem = addTo(asked, model, billed, body) ?? (headers && addTo(asked, model, billed, headers))
+  const problem = addTo(asked, model, billed, body, known) ?? (headers && addTo(asked, model, billed, headers))
   return problem === undefined ? Either.right(asked.length === 0 ? none : asked) : Either.left(problem)
 }
 
@@ -147,7 +151,8 @@ const addTo = (
   asked: Array<Extra>,
   model: Model,
   billed: Billed,
-  fields: Readonly<Record<string, unknown>>
+  fields: Readonly<Record<string, unknown>>,
+  known?: ReadonlyMap<string, ReadonlyArray<string>>
 ): InvalidRequest | undefined => {
   for (const field in fields) {
     const rule = billed.get(field)
@@ -156,7 +161,7 @@ const addTo = (
       if (other !== undefined) return other
       continue
     }
-    for (const value of rule.asksFor(fields[field])) {
+    for (const value of known?.get(field) ?? rule.asksFor(fields[field])) {
       const extra = model.extras.find((one) => one.field === field && (one.values?.includes(value) ?? true))
       if (extra === undefined) return refused(field, rule)
       if (!asked.includes(extra)) asked.push(extra)

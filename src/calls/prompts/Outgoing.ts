@@ -5,7 +5,8 @@
 import { isUtf8 } from "node:buffer"
 import { memberOf, membersIn } from "../../kernel/JsonText.ts"
 import type { ModelRoute } from "./Model.ts"
-import type { ValidPrompt } from "./Prompt.ts"
+import type { LongText, ValidPrompt } from "./Prompt.ts"
+import type { UpstreamBody } from "./Protocol.ts"
 
 export type EndpointName = "chat/completions" | "completions"
 
@@ -18,6 +19,23 @@ export const written = (sent: Record<string, unknown>, long: string, json: Buffe
   return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"${long}":`), copied, closing])
 }
 
+/** Returns the JSON of an upstream request for a prompt, whose `long` member and other long members are copied if possible. */
+export const writtenFor = (prompt: ValidPrompt, sent: Record<string, unknown>, long: string): UpstreamBody =>
+  prompt.long === undefined ? written(sent, long, prompt.json) : spliced(sent, prompt.long)
+
+/** Writes the short members and appends the bytes of the long members. */
+const spliced = (sent: Record<string, unknown>, { json, members }: LongText): ReadonlyArray<Buffer> => {
+  for (const { name } of members) sent[name] = undefined
+  const pieces: Array<Buffer> = [Buffer.from(JSON.stringify(sent).slice(0, -1))]
+  for (const { bytes, from, name, to } of members)
+    pieces.push(
+      Buffer.from(`,${JSON.stringify(name)}:`),
+      bytes === undefined ? json.subarray(from, to) : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    )
+  pieces.push(closing)
+  return pieces
+}
+
 /** The minimum length of JSON to copy. Serializing shorter JSON again is just as fast. */
 const copiedLeast = 2_048
 
@@ -28,11 +46,11 @@ export const outgoing = (
   route: ModelRoute,
   prompt: ValidPrompt,
   limit: number | undefined
-): string | Buffer =>
-  written(
+): UpstreamBody =>
+  writtenFor(
+    prompt,
     bodyFor(endpoint, streams, route, prompt, limit),
-    endpoint === "completions" ? "prompt" : "messages",
-    prompt.json
+    endpoint === "completions" ? "prompt" : "messages"
   )
 
 const closing = Buffer.from("}")

@@ -22,7 +22,7 @@ import type { Attached } from "./Attachments.ts"
 import { mayBeAnHour } from "./CacheHour.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "./Fields.ts"
 import { dearestOf, takesLimit } from "./Model.ts"
-import type { Kinds, Model } from "./Model.ts"
+import type { Kinds, Model, ModelRoute } from "./Model.ts"
 import { bytesAToken } from "./Tokens.ts"
 import type { Most } from "./Tokens.ts"
 
@@ -171,6 +171,46 @@ export interface ValidPrompt extends Size {
   readonly body: Readonly<Record<string, unknown>>
   /** The received JSON of the body. */
   readonly json: Buffer | undefined
+  /** Set if the prompt is long. Its long members are then not in `body`. */
+  readonly long?: LongText | undefined
+}
+
+/** A long member of a prompt's body, as JSON. */
+export interface LongMember {
+  readonly name: string
+  /** The member's JSON, or `undefined` if that is a part of the received JSON. */
+  readonly bytes: Uint8Array | undefined
+  /** The positions of the part's first byte and of the byte after it. */
+  readonly from: number
+  readonly to: number
+}
+
+/** The properties of a long prompt that another thread has read (`engine/LongPrompts`). */
+export interface LongFacts {
+  readonly members: ReadonlyArray<LongMember>
+  /** The values that the long members request in fields that change the vendor's bill. */
+  readonly asked: ReadonlyMap<string, ReadonlyArray<string>>
+  /** Whether it contains a thought that another vendor signed. */
+  readonly foreign: boolean
+  /** Whether it might request one-hour caching, and the field that does. */
+  readonly mentions_an_hour: boolean
+  readonly hour_field: string | undefined
+  /** The name of its conversation. */
+  readonly conversation: string
+}
+
+/** A long prompt on the main thread. */
+export interface LongText extends LongFacts {
+  /** The received JSON. It is replaced when it returns from another thread. */
+  json: Buffer
+  /** The prompt's translations, by route. */
+  readonly translations: Map<ModelRoute, Translation>
+}
+
+/** A prompt in an upstream's protocol, as pieces of JSON. `Left` holds the reason why there is none. */
+export interface Translation {
+  readonly limit: number | undefined
+  readonly body: Either.Either<ReadonlyArray<Buffer>, InvalidRequest>
 }
 
 const chatFits = fits(chat)

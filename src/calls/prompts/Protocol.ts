@@ -12,6 +12,9 @@ import type { Read, ValidPrompt } from "./Prompt.ts"
 
 type Json = Readonly<Record<string, unknown>>
 
+/** The JSON of an upstream request. The body of a long request is in pieces, which are sent one after the other. */
+export type UpstreamBody = string | Buffer | ReadonlyArray<Buffer>
+
 /** A route to an upstream that speaks the client's protocol. */
 export interface Passage {
   readonly route: ModelRoute
@@ -52,17 +55,18 @@ export interface Protocol extends Spoken {
   readonly read: Read
   /** The fields that change the vendor's bill. */
   readonly billed: Billed
+  /** The member of a request that may be long. */
+  readonly long_member: string
+  /** Returns a short value that `refusal` treats like the long member's value; by default, `true`. */
+  readonly shortened?: (value: unknown) => unknown
+  /** Whether an answer repeats the other members of its request. */
+  readonly repeatsRequest?: boolean
 
   // ---- the request to an upstream ----
   /** Returns the reason why this upstream cannot be called, although it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
   /** Builds the body of an untranslated request. `limit` is absent if the upstream accepts no limit. */
-  readonly bodyFor: (
-    prompt: ValidPrompt,
-    passage: Passage,
-    streams: boolean,
-    limit: number | undefined
-  ) => string | Buffer
+  readonly bodyFor: (prompt: ValidPrompt, passage: Passage, streams: boolean, limit: number | undefined) => UpstreamBody
 
   // ---- the upstream's answer ----
   /** Returns the defect of a complete answer with status 200, for the log. */

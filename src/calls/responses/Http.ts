@@ -13,6 +13,9 @@ export const ResponsesHttp = group(
   Effect.fnUntraced(function* (handlers) {
     const { create, least, stream } = yield* Responses
     const route = yield* routes(least)
-    return handlers.handleRaw("create", raw(route("responses", { complete: create, stream }, { shape: openAiRefusal })))
+    return handlers.handleRaw(
+      "create",
+      raw(route("responses", { protocol: "responses", complete: create, stream }, { shape: openAiRefusal }))
+    )
   })
 )

@@ -39,6 +39,7 @@ import type { Caller } from "../../kernel/Caller.ts"
 import * as FiberPool from "../../kernel/hot/FiberPool.ts"
 import { usageOf } from "../../kernel/Ids.ts"
 import * as Loop from "../../kernel/Loop.ts"
+import { turn } from "../../kernel/Pieces.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 import { isNotStarted } from "../../kernel/ReadOn.ts"
 import * as Calls from "../../books/ledger/Calls.ts"
@@ -102,6 +103,19 @@ const hashOf = (...parts: ReadonlyArray<string | Buffer>): string => {
   for (const part of parts) hash.update(part).update("\0")
   return hash.digest("hex")
 }
+
+/** The maximum number of bytes to hash before other work runs. */
+const hashedAtOnce = 1024 * 1024
+
+/** Returns the hash of a long body. The event loop runs between its pieces. */
+const hashInPieces = Effect.fnUntraced(function* (route: string, bytes: Buffer) {
+  const hash = createHash("sha256").update(route).update("\0")
+  for (let at = 0; at < bytes.length; at += hashedAtOnce) {
+    yield* turn
+    hash.update(bytes.subarray(at, at + hashedAtOnce))
+  }
+  return hash.update("\0").digest("hex")
+})
 
 type Call<E, R> = (beside: Beside) => Effect.Effect<Reply.Reply, E, R>
 type Resume<E, R> = ((call: string) => Effect.Effect<Reply.Reply | undefined, E, R>) | undefined
@@ -313,14 +327,18 @@ const onceOf =
     if (key === undefined || key === "") return call(inbound, undefined)
     return Effect.flatMap(inbound.read(limit), (bytes) => {
       const again = withBody(inbound, bytes)
-      return once(
-        caller,
-        key,
-        () => hashOf(route, bytes),
-        (beside) => call(again, beside),
-        resume && ((made) => resume(again, made)),
-        shape && refusalIn(shape, inbound.request_id ?? "")
-      )
+      const served = (hash: string) =>
+        once(
+          caller,
+          key,
+          () => hash,
+          (beside) => call(again, beside),
+          resume && ((made) => resume(again, made)),
+          shape && refusalIn(shape, inbound.request_id ?? "")
+        )
+      return bytes.length <= hashedAtOnce
+        ? served(hashOf(route, bytes))
+        : Effect.flatMap(hashInPieces(route, bytes), served)
     })
   }
 

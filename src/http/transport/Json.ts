@@ -221,6 +221,18 @@ const digitsOf = (literal: string): string => {
  * milliseconds. The search skips the content of strings and stops at the limit.
  */
 const excessOf = (bytes: Buffer): InvalidRequest | undefined => {
+  switch (exceeded(bytes, partsMax, depthMax)) {
+    case "parts":
+      return tooManyParts
+    case "depth":
+      return tooDeep
+    default:
+      return undefined
+  }
+}
+
+/** Returns the limit that a JSON text exceeds: its number of values and names, or its depth. Returns `undefined` if it exceeds neither. */
+export const exceeded = (bytes: Buffer, partsMax: number, depthMax: number): "parts" | "depth" | undefined => {
   const end = bytes.length
   let depth = 0
   let parts = 0
@@ -232,8 +244,8 @@ const excessOf = (bytes: Buffer): InvalidRequest | undefined => {
     } else if (kind === closing) {
       depth--
     } else {
-      if (++parts > partsMax) return tooManyParts
-      if (kind === opening && ++depth > depthMax) return tooDeep
+      if (++parts > partsMax) return "parts"
+      if (kind === opening && ++depth > depthMax) return "depth"
     }
   }
   return undefined

@@ -45,7 +45,8 @@ export const signer = (base_url: string, credential: AwsCredential) => {
   const { host, pathname } = new URL(base_url)
   const prefix = pathname.replace(/\/+$/, "")
   return (request: WireRequest, now: number): WireRequest => {
-    const { body, headers, method, path } = request
+    const { headers, method, path } = request
+    const body = Array.isArray(request.body) ? Buffer.concat(request.body as ReadonlyArray<Buffer>) : request.body
     if (body !== undefined && typeof body !== "string" && !Buffer.isBuffer(body)) {
       throw new Error("a streaming body cannot be signed")
     }

@@ -8,7 +8,9 @@ import type { Room } from "../../kernel/Room.ts"
 import { gistOf } from "../../protocols/conversation/Gist.ts"
 
 /** The maximum length of a response that is parsed on the main thread. */
-export const shortAnswerMax = 1024 * 1024
+export const parsedMax = 256 * 1024
+/** The maximum length of a response that takes its room chunk by chunk. A longer one claims the rest of its room in one step. */
+const shortAnswerMax = 1024 * 1024
 /** The maximum length of a response that is read for its outline. */
 const outlinedMax = 1024 * 1024 * 1024
 
@@ -68,7 +70,7 @@ export class Intake {
     if (this.lost !== undefined) return true
     if (this.all === undefined) this.chunks.push(chunk)
     else chunk.copy(this.all, this.size - chunk.length)
-    if (this.size > shortAnswerMax && this.outline === undefined && long !== undefined) this.outlined(long)
+    if (this.size > parsedMax && this.outline === undefined && long !== undefined) this.outlined(long)
     if (room === undefined || this.size <= room.held || this.stopWaiting !== undefined) return true
     if (this.size <= shortAnswerMax && room.take(this.size - room.held)) return true
     this.claim(room, Math.max(this.size, Math.min(declared() || limit, limit)), flow)

@@ -10,7 +10,7 @@
  */
 import { Data, Effect } from "effect"
 import type { Scope } from "effect"
-import type { Readable } from "node:stream"
+import { Readable } from "node:stream"
 import { Pool } from "undici"
 import type { Dispatcher } from "undici"
 import type { Sink, Source } from "./ByteStream.ts"
@@ -28,8 +28,8 @@ export interface WireRequest {
   /** The path relative to the base address, with a leading slash. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** The body. A stream is read once, at the pace of the upstream. */
-  readonly body?: string | Buffer | Readable
+  /** Pieces and a stream are read once, as fast as the upstream takes them. */
+  readonly body?: string | Buffer | ReadonlyArray<Buffer> | Readable
 }
 
 /**
@@ -252,12 +252,10 @@ export const make = (options: WireOptions): Effect.Effect<Wire, never, Scope.Sco
       (pool) => Effect.promise(() => pool.destroy())
     )
 
-    const sent = ({ body, headers, method, path }: WireRequest): Dispatcher.DispatchOptions => ({
-      method,
-      path: prefix + path,
-      headers,
-      body: body ?? null
-    })
+    const sent = ({ body, headers, method, path }: WireRequest): Dispatcher.DispatchOptions =>
+      isPieces(body)
+        ? { method, path: prefix + path, headers: withLength(headers, body), body: inPieces(body) }
+        : { method, path: prefix + path, headers, body: body ?? null }
 
     const exchange: Wire["exchange"] = (request, limits) =>
       Effect.suspend(() =>
@@ -275,6 +273,27 @@ export const make = (options: WireOptions): Effect.Effect<Wire, never, Scope.Sco
 
     return { exchange, open }
   })
+
+const isPieces = (body: WireRequest["body"]): body is ReadonlyArray<Buffer> => Array.isArray(body)
+
+const withLength = (headers: WireRequest["headers"], pieces: ReadonlyArray<Buffer>) => ({
+  ...headers,
+  "content-length": String(pieces.reduce((sum, { length }) => sum + length, 0))
+})
+
+/** The maximum number of bytes to write to the connection at once. Encrypting a long body in one step would take the main thread tens of milliseconds. */
+const pieceMax = 256 * 1024
+
+/** Sends the pieces one after the other, without joining them. */
+const inPieces = (pieces: ReadonlyArray<Buffer>): Readable =>
+  Readable.from(
+    pieces.flatMap((piece) =>
+      Array.from({ length: Math.ceil(piece.length / pieceMax) }, (_, i) =>
+        piece.subarray(i * pieceMax, (i + 1) * pieceMax)
+      )
+    ),
+    { objectMode: false }
+  )
 
 const unreachable = (reason: string): Effect.Effect<never, Unreachable> => new Unreachable({ reason })
 

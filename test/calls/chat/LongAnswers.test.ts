@@ -80,6 +80,7 @@ const read = (protocol: Protocol, speaks: Spoken, answer: object, has_room = tru
     protocol,
     pair,
     needsIds: false,
+    account: "a",
     body: has_room ? body : undefined,
     outline,
     options: () => Effect.succeed(options)
@@ -139,6 +140,7 @@ describe("a long answer", () => {
         body,
         outline,
         needsIds: false,
+        account: "a",
         options: () => Effect.succeed(options)
       }
       return Effect.runSync(LongAnswers.read(asked))

@@ -12,7 +12,7 @@ import { blankLine } from "../../prompts/EventRelay.ts"
 import { broken, done, isFailure, reader } from "./Relay.ts"
 import { tokensIn } from "../../prompts/Tokens.ts"
 
-const answers: Omit<Protocol, "name" | "endpoint" | "pathFor" | "read" | "bodyFor" | "refusal"> = {
+const answers: Omit<Protocol, "name" | "endpoint" | "long_member" | "pathFor" | "read" | "bodyFor" | "refusal"> = {
   billed,
   headers: {},
   long: { names: new Set(["choices"]), depth: 1 },
@@ -53,6 +53,7 @@ export const chat: Protocol = {
   ...answers,
   name: "chat",
   endpoint: "chat/completions",
+  long_member: "messages",
   pathFor: () => "/chat/completions",
   read: readChat,
   bodyFor: (prompt, { route }, streams, limit) => outgoing("chat/completions", streams, route, prompt, limit)
@@ -62,6 +63,7 @@ export const text: Protocol = {
   ...answers,
   name: "text",
   endpoint: "completions",
+  long_member: "prompt",
   pathFor: () => "/completions",
   read: readCompletion,
   bodyFor: (prompt, { route }, streams, limit) => outgoing("completions", streams, route, prompt, limit)

@@ -1,5 +1,5 @@
 /** Anthropic's Messages protocol, as the engine uses it. */
-import { written } from "../../prompts/Outgoing.ts"
+import { writtenFor } from "../../prompts/Outgoing.ts"
 import { serverSentEvents } from "../../prompts/Protocol.ts"
 import type { Protocol } from "../../prompts/Protocol.ts"
 import { tokensOfString } from "../../prompts/Tokens.ts"
@@ -18,13 +18,14 @@ export const messages: Protocol = {
   endpoint: "messages",
   read: readMessages,
   billed,
+  long_member: "messages",
   pathFor: () => "/messages",
   headers: { "anthropic-version": version },
   stream: serverSentEvents,
   long: { names: new Set(["content"]), depth: 1 },
   // The protocol requires a limit.
-  bodyFor: ({ body, json }, { route: { model } }, streams, limit = body.max_tokens as number) =>
-    written({ ...body, model, max_tokens: limit, stream: streams ? true : undefined }, "messages", json),
+  bodyFor: (prompt, { route: { model } }, streams, limit = prompt.body.max_tokens as number) =>
+    writtenFor(prompt, { ...prompt.body, model, max_tokens: limit, stream: streams ? true : undefined }, "messages"),
   faultIn: (answer) =>
     answer.type === "message" && Array.isArray(answer.content)
       ? undefined

@@ -1,5 +1,5 @@
 /** OpenAI's Responses protocol, as the engine uses it. */
-import { written } from "../../prompts/Outgoing.ts"
+import { writtenFor } from "../../prompts/Outgoing.ts"
 import { serverSentEvents } from "../../prompts/Protocol.ts"
 import type { Passage, Protocol } from "../../prompts/Protocol.ts"
 import type { ValidPrompt } from "../../prompts/Prompt.ts"
@@ -37,23 +37,26 @@ export const responses: Protocol = {
   endpoint: "responses",
   read: readResponses,
   billed,
+  long_member: "input",
+  shortened: (input) => (refers(input) ? [{ type: "item_reference" }] : []),
+  repeatsRequest: true,
   pathFor: () => "/responses",
   headers: {},
   stream: serverSentEvents,
   handedOutIn,
   long: { names: new Set(["output", "input", "instructions", "tools"]), depth: 1 },
   refusal,
-  bodyFor: ({ body, json }, { route: { model }, upstream }, streams, limit) =>
-    written(
+  bodyFor: (prompt, { route: { model }, upstream }, streams, limit) =>
+    writtenFor(
+      prompt,
       {
-        ...body,
+        ...prompt.body,
         model,
         max_output_tokens: limit,
         stream: streams ? true : undefined,
-        store: upstream.keeps_responses ? body.store : false
+        store: upstream.keeps_responses ? prompt.body.store : false
       },
-      "input",
-      json
+      "input"
     ),
   faultIn: (answer) =>
     Array.isArray(answer.output) && (answer.error ?? null) === null && ends.has(answer.status)

@@ -1,0 +1,207 @@
+// The large bodies of the part `large`: prompts and answers of about 30 MB in every protocol, and the vendor that sends these answers.
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { endWithParent, report } from "./processes.ts"
+
+/** The size of a large body, in bytes. */
+export const largeBytes = 30_000_000
+
+/** Three contents of a large body: one base64 attachment, one text, or many short messages. */
+export type Content = "file" | "text" | "many"
+export type ClientProtocol = "chat" | "messages" | "responses"
+export type VendorProtocol = ClientProtocol | "google" | "bedrock"
+
+export const clientProtocols = ["chat", "messages", "responses"] as const
+export const vendorProtocols = ["chat", "messages", "responses", "google", "bedrock"] as const
+
+const sentence = 'Each side names an "account", an amount and the moment at which it was booked.\n'
+const textOf = (bytes: number): string => sentence.repeat(Math.ceil(bytes / (sentence.length + 3)))
+const base64 = (bytes: number): string =>
+  Buffer.alloc(Math.floor((bytes * 3) / 4), "noise that is an image").toString("base64")
+const short = textOf(700)
+
+const parts = {
+  chat: {
+    text: (text: string) => ({ type: "text", text }),
+    file: (data: string) => ({ type: "image_url", image_url: { url: `data:image/png;base64,${data}` } })
+  },
+  messages: {
+    text: (text: string) => ({ type: "text", text }),
+    file: (data: string) => ({ type: "image", source: { type: "base64", media_type: "image/png", data } })
+  },
+  responses: {
+    text: (text: string) => ({ type: "input_text", text }),
+    file: (data: string) => ({ type: "input_image", image_url: `data:image/png;base64,${data}` })
+  }
+}
+
+const spoken = (protocol: ClientProtocol, content: Content): ReadonlyArray<object> => {
+  const { file, text } = parts[protocol]
+  switch (content) {
+    case "file":
+      return [{ role: "user", content: [text("Describe this."), file(base64(largeBytes))] }]
+    case "text":
+      return [{ role: "user", content: textOf(largeBytes) }]
+    case "many":
+      // Their number is odd, so that the last one is the user's.
+      return Array.from({ length: 2 * Math.floor(largeBytes / 1_600) + 1 }, (_, i) => ({
+        role: i % 2 === 0 || protocol === "responses" ? "user" : "assistant",
+        content: short
+      }))
+  }
+}
+
+/** Builds a large request of a client. */
+export const promptOf = (protocol: ClientProtocol, content: Content, model: string): string => {
+  const messages = spoken(protocol, content)
+  switch (protocol) {
+    case "chat":
+      return JSON.stringify({ model, messages, max_tokens: 64 })
+    case "messages":
+      return JSON.stringify({ model, messages, max_tokens: 64 })
+    case "responses":
+      return JSON.stringify({ model, input: messages, max_output_tokens: 64, store: false })
+  }
+}
+
+const figures = { in: 12, out: 34 }
+
+/** Builds a vendor's answer with one long text or, for `many`, with many short tool calls. */
+export const answerOf = (protocol: VendorProtocol, bytes: number, many: boolean): string => {
+  const text = textOf(bytes)
+  const calls = many
+    ? Array.from({ length: Math.floor(bytes / 900) }, (_, i) => ({ id: `call_${i}`, said: short }))
+    : []
+  switch (protocol) {
+    case "chat": {
+      const called = calls.map(({ id, said }) => ({
+        id,
+        type: "function",
+        function: { name: "note", arguments: JSON.stringify({ said }) }
+      }))
+      const message = many
+        ? { role: "assistant", content: null, tool_calls: called }
+        : { role: "assistant", content: text }
+      return JSON.stringify({
+        id: "chatcmpl-1",
+        object: "chat.completion",
+        created: 1,
+        model: "m",
+        choices: [{ index: 0, message, finish_reason: many ? "tool_calls" : "stop" }],
+        usage: { prompt_tokens: figures.in, completion_tokens: figures.out, total_tokens: figures.in + figures.out }
+      })
+    }
+    case "messages":
+      return JSON.stringify({
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "m",
+        content: many
+          ? calls.map(({ id, said }) => ({ type: "tool_use", id, name: "note", input: { said } }))
+          : [{ type: "text", text }],
+        stop_reason: many ? "tool_use" : "end_turn",
+        usage: { input_tokens: figures.in, output_tokens: figures.out }
+      })
+    case "responses":
+      return JSON.stringify({
+        id: "resp_1",
+        object: "response",
+        status: "completed",
+        model: "m",
+        output: many
+          ? calls.map(({ id, said }) => ({
+              type: "function_call",
+              id: `fc_${id}`,
+              call_id: id,
+              name: "note",
+              arguments: JSON.stringify({ said })
+            }))
+          : [
+              {
+                type: "message",
+                id: "msg_1",
+                role: "assistant",
+                content: [{ type: "output_text", text, annotations: [] }]
+              }
+            ],
+        usage: { input_tokens: figures.in, output_tokens: figures.out, total_tokens: figures.in + figures.out }
+      })
+    case "google":
+      return JSON.stringify({
+        candidates: [
+          {
+            content: {
+              role: "model",
+              parts: many ? calls.map(({ said }) => ({ functionCall: { name: "note", args: { said } } })) : [{ text }]
+            },
+            finishReason: "STOP"
+          }
+        ],
+        usageMetadata: {
+          promptTokenCount: figures.in,
+          candidatesTokenCount: figures.out,
+          totalTokenCount: figures.in + figures.out
+        }
+      })
+    case "bedrock":
+      return JSON.stringify({
+        output: {
+          message: {
+            role: "assistant",
+            content: many
+              ? calls.map(({ id, said }) => ({ toolUse: { toolUseId: id, name: "note", input: { said } } }))
+              : [{ text }]
+          }
+        },
+        stopReason: many ? "tool_use" : "end_turn",
+        usage: { inputTokens: figures.in, outputTokens: figures.out, totalTokens: figures.in + figures.out }
+      })
+  }
+}
+
+const embeddingsOf = (bytes: number): string =>
+  JSON.stringify({
+    object: "list",
+    data: Array.from({ length: Math.floor(bytes / 20_000) }, (_, index) => ({
+      object: "embedding",
+      index,
+      embedding: Array.from({ length: 1_000 }, (_, i) => ((i * 7919) % 1000) / 1013)
+    })),
+    model: "m",
+    usage: { prompt_tokens: figures.in, total_tokens: figures.in }
+  })
+
+/** The answers of the vendor, by the first part of the path: `/<size>/<protocol>/...`. A size is `small`, `text` or `many`. */
+const answers = new Map<string, Buffer>()
+const bodyFor = (size: string, protocol: string): Buffer => {
+  const name = `${size} ${protocol}`
+  let body = answers.get(name)
+  if (body === undefined) {
+    const bytes = size === "small" ? 100 : largeBytes
+    const text =
+      protocol === "embeddings" ? embeddingsOf(bytes) : answerOf(protocol as VendorProtocol, bytes, size === "many")
+    answers.set(name, (body = Buffer.from(text)))
+  }
+  return body
+}
+
+/** Starts the vendor. It reads each request to its end and then sends the answer that the path names. */
+const startVendor = (): void => {
+  const server = createServer((request, response) => {
+    const [, size, protocol] = request.url!.split("/")
+    let asked = 0
+    request.on("data", (chunk: Buffer) => (asked += chunk.length))
+    request.on("end", () => {
+      const body = bodyFor(size!, protocol!)
+      response.writeHead(200, { "content-type": "application/json", "content-length": body.length, "x-asked": asked })
+      response.end(body)
+    })
+  })
+  server.listen(0, "127.0.0.1", () => report({ port: (server.address() as AddressInfo).port }))
+}
+
+if (process.argv[1]?.endsWith("large.ts") === true && process.send !== undefined) {
+  endWithParent()
+  startVendor()
+}

@@ -1,0 +1,112 @@
+/**
+ * Runs the thread for long bodies. The main thread moves a body's memory to it and gets a short result and bytes back, so neither thread copies them.
+ *
+ * Tasks of different accounts take turns. Their number and bytes are limited by the byte budget, in which each body has a share until its call ends
+ * (`http/transport/Bytes`). If the thread ends during a task, the task fails, and the next one starts another thread. The thread also ends after
+ * ten idle seconds, which frees its memory. An exiting process does not wait for it: a shutdown waits for the calls, and these wait for their tasks.
+ */
+import { Effect } from "effect"
+import type { Worker } from "node:worker_threads"
+import { startBodies } from "./BodyThreadCode.ts"
+import type { AnswerDone, Done, Failed, ReadDone, ReadTask, Task, WriteDone, WriteTask } from "./BodyTask.ts"
+
+/** The maximum length of a prompt that is parsed on the main thread. */
+export const parsedMax = 256 * 1024
+
+type DoneOf<T extends Task> = T extends ReadTask ? ReadDone : T extends WriteTask ? WriteDone : AnswerDone
+
+interface Job {
+  readonly task: Task
+  readonly done: (done: Done | undefined) => void
+}
+
+/** The thread's heap limit, in megabytes. The limits on a body's length and parts keep it far below. */
+const heapMax = 768
+/** The idle time after which the thread stops, in milliseconds. */
+const idleMax = 10_000
+
+/** The waiting jobs of each account. The first account is the next one. */
+const waiting = new Map<string, Array<Job>>()
+let current: Job | undefined
+let worker: Worker | undefined
+let idle: NodeJS.Timeout | undefined
+
+/**
+ * Does a task on the thread. The task's body is moved there and cannot be read here any more. `account` names the account that takes its turn. Returns
+ * `undefined` if the task ended the thread.
+ */
+export const onThread = <T extends Task>(task: T, account: string): Effect.Effect<DoneOf<T> | Failed | undefined> =>
+  Effect.async((resume) => {
+    const job: Job = { task, done: (done) => resume(Effect.succeed(done as DoneOf<T> | Failed | undefined)) }
+    const jobs = waiting.get(account)
+    if (jobs === undefined) waiting.set(account, [job])
+    else jobs.push(job)
+    next()
+    return Effect.sync(() => leave(account, job))
+  })
+
+/** Forgets a job that has not begun. */
+const leave = (account: string, job: Job): void => {
+  const jobs = waiting.get(account)?.filter((one) => one !== job)
+  if (jobs === undefined) return
+  if (jobs.length === 0) waiting.delete(account)
+  else waiting.set(account, jobs)
+}
+
+/** Takes the next job. Its account then waits for its next turn behind all others. */
+const taken = (): Job | undefined => {
+  const [first] = waiting
+  if (first === undefined) return undefined
+  const [account, jobs] = first
+  waiting.delete(account)
+  const job = jobs.shift()
+  if (jobs.length > 0) waiting.set(account, jobs)
+  return job
+}
+
+const next = (): void => {
+  if (current !== undefined) return
+  current = taken()
+  if (current === undefined) return
+  clearTimeout(idle)
+  const { task } = current
+  // A message with memory that was moved already would never arrive.
+  if (task.body.buffer.byteLength === 0) return ended({ failed: "the body is empty or was moved already" })
+  try {
+    worker ??= begun()
+    worker.postMessage(task, [task.body.buffer as ArrayBuffer])
+  } catch (error) {
+    ended({ failed: String(error) })
+  }
+}
+
+const begun = (): Worker => {
+  const thread = startBodies({ resourceLimits: { maxOldGenerationSizeMb: heapMax } })
+  thread.unref()
+  const over = () => {
+    if (worker !== thread) return
+    worker = undefined
+    ended(undefined)
+  }
+  return thread.on("message", ended).on("error", over).on("exit", over)
+}
+
+const ended = (done: Done | undefined): void => {
+  const job = current
+  current = undefined
+  idle = setTimeout(() => {
+    const thread = worker
+    worker = undefined
+    void thread?.terminate()
+  }, idleMax).unref()
+  job?.done(done)
+  next()
+}
+
+/** Returns the bytes in a buffer of their own, whose memory can be moved. */
+export const movable = (bytes: Buffer): Uint8Array =>
+  bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)
+
+/** Wraps bytes that the thread has returned. */
+export const returned = ({ buffer, byteLength, byteOffset }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength)
