@@ -1,6 +1,6 @@
 /**
  * `npm run contract` generates the types of the console's client from the OpenAPI document, into `src/console/web/Contract.d.ts`. The file is not
- * committed. `npm run types` generates it before compiling. For an editor, run `npm run contract` once.
+ * committed. `npm run types` generates it before compiling. Run `npm run contract` once to give an editor the types.
  */
 import { OpenApi } from "@effect/platform"
 import { writeFile } from "node:fs/promises"

@@ -16,7 +16,7 @@ export interface World {
   readonly known: () => Known
   /** Renews credentials, credit and objects that have been used up. */
   readonly renew: () => Promise<void>
-  /** Reports faults at rest, and describes the resource use. */
+  /** Reports faults at rest and describes resource use. */
   readonly rest: () => Promise<AtRest>
   readonly end: () => Promise<void>
 }
@@ -129,7 +129,7 @@ const knownOf = async (service: Service, people: People, old: Person): Promise<K
     "application's token": application_token,
     "client token": (await service.call("/v1/web/client-token", { json: { service_client_id } })).body?.result?.token
   }
-  // Remove the sandbox's own records of calls and emails, so that they do not count as the service's memory.
+  // Remove the sandbox's own records of calls and emails, so that they do not count towards the service's memory.
   await service.control("/calls", undefined, "DELETE")
   await service.control("/mail", undefined, "DELETE")
   return Object.fromEntries(

@@ -1,5 +1,5 @@
-// Runs three nodes on one PostgreSQL database behind HAProxy, under load, while it kills nodes and stops the database. Reports the callers' results
-// and whether the charges are correct. `npm run nodes` takes one to three minutes. The README explains the output.
+// Runs three nodes on one PostgreSQL database behind HAProxy, kills nodes and stops the database under load, and reports the callers' results and
+// whether the charges are correct. `npm run nodes` takes one to three minutes. The README explains the output.
 import { chatBody } from "../bench/calls.ts"
 import { print } from "../bench/frame.ts"
 import { sleep } from "../bench/processes.ts"
@@ -7,7 +7,7 @@ import { balance } from "./balancer.ts"
 import { Callers } from "./callers.ts"
 import { deploy, seconds, until, within } from "./deployment.ts"
 
-/** How long a phase of load lasts, in milliseconds. */
+/** How long each phase of load lasts, in milliseconds. */
 const phase = 4_000
 
 await within(async (directory) => {

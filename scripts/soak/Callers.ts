@@ -58,7 +58,7 @@ export class Callers {
     this.loops.push(this.direct())
   }
 
-  /** Puts new calls on hold until this work has ended. */
+  /** Puts new calls on hold until `work` has finished. */
   async holding(work: () => Promise<void>): Promise<void> {
     this.held = work().finally(() => (this.held = undefined))
     await this.held
@@ -86,7 +86,7 @@ export class Callers {
       this.seen.counts.set(outcome, (this.seen.counts.get(outcome) ?? 0) + 1)
       const took = performance.now() - began
       if (outcome === "200") this.seen.latencies.push(took)
-      // A caller that cannot reach the service tries again soon.
+      // A caller that cannot reach the service retries after a short pause.
       if (outcome === "not there") await pause(200 + Math.random() * 300)
       if (this.rate !== undefined) await pause(2 * Math.random() * ((1_000 * callers) / this.rate) - took)
     }

@@ -1,4 +1,4 @@
-/** The translations of all protocols. */
+/** The translation of each protocol. */
 import { bedrock } from "./bedrock/Bedrock.ts"
 import { chat } from "./chat/Chat.ts"
 import type { Protocol } from "./conversation/Conversation.ts"

@@ -1,6 +1,6 @@
 /**
- * A model vendor that uses Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and thinks if the request allows
- * thoughts. Its prompt cache writes the text before the last cache point on first use and reads it afterwards.
+ * A model vendor that uses Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and adds a thought if the request
+ * enables thinking. The first request with a given text before its last cache point writes that text to the prompt cache. Later ones read it.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { Effect } from "effect"
@@ -147,7 +147,7 @@ const codec = new EventStreamCodec(
   (text) => Buffer.from(text, "utf8")
 )
 
-/** Encodes an event as a frame, or as an exception if the name ends in `Exception`. */
+/** Encodes a frame. If the name ends in `Exception`, the frame is an exception instead of an event. */
 export const frame = (name: string, data: object): Uint8Array => {
   const type = name.endsWith("Exception") ? "exception" : "event"
   const text = (value: string) => ({ type: "string", value }) as const

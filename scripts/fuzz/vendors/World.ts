@@ -19,14 +19,14 @@ export interface World {
   readonly routes: ReadonlyArray<Route>
   readonly person: Person
   readonly key: string
-  /** Reports faults at rest: the findings of `restOf`, and totals that differ from the cost of calls. */
+  /** Reports faults at rest: the findings of `restOf`, and a balance that does not match the cost of the calls. */
   readonly rest: () => Promise<AtRest>
   readonly end: () => Promise<void>
 }
 
 type Json = Record<string, unknown>
 
-/** How long a vendor may be silent before it times out, in seconds. */
+/** How long a vendor may be silent before the service gives up, in seconds. */
 const silence = 2
 
 /** The person's initial credit, in USD. */
@@ -125,7 +125,7 @@ export const make = async (): Promise<World> => {
   }
 }
 
-/** Checks totals. The remaining credit must be the initial credit minus the cost of the calls, and no call may cost more than its reservation. */
+/** Checks that the remaining credit is the initial credit minus the cost of the calls, and that no call has a negative cost. */
 const sumsOf = async (service: Service, { tenant_id, token }: Person): Promise<ReadonlyArray<string>> => {
   const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
   let cost = 0n

@@ -3,8 +3,8 @@
  * receipt can verify that the entry is in the log and that existing entries of the log never change. A loop adds entries after their commit.
  *
  * Where the specification is silent:
- * - The index of a leaf is the rank of its entry among all entries by row. Row numbers of PostgreSQL have gaps, and a row may commit after a later
- *   row. Entries before the first gap are final. A permanent gap is passed once the safe horizon is after it (`books/ledger/write/SafeHorizon`).
+ * - The index of a leaf is the rank of its entry among all entries by row. PostgreSQL's row numbers have gaps, and a row may commit after a later
+ *   row. Entries before the first gap are final. A permanent gap is skipped once the safe horizon is past it (`books/ledger/write/SafeHorizon`).
  * - The log takes its permanent name from the `public_url` of its first start. `reseal` retires its signing key. Earlier checkpoints remain valid
  *   under the retired key.
  * - The key of the salts is stored in plain text, so that `verify` needs no secret. The database contains the entries themselves.
@@ -42,13 +42,13 @@ export interface LogReceipt {
   /** The text of the leaf (`Leaf`). */
   readonly leaf: string
   readonly index: number
-  /** The hashes of the inclusion proof, from the leaf upwards, one after another in base64. */
+  /** The hashes of the inclusion proof, from the leaf upwards, concatenated and encoded as base64. */
   readonly proof: string
   readonly checkpoint: string
 }
 
 export interface ChargeLogContract {
-  /** Adds the final entries, or a part of a long history. Returns the number of added entries. */
+  /** Adds the final entries, up to a limit. Returns the number of added entries. */
   readonly add: Effect.Effect<number, BooksUnavailable>
   /** The job that adds entries. `layerJobs` runs it. */
   readonly job: Loop.Job
@@ -56,7 +56,7 @@ export interface ChargeLogContract {
   readonly checkpoint: Effect.Effect<string | undefined>
   /** Returns the first `width` hashes of a tile; `undefined` if the tile contains fewer. */
   readonly tile: (key: TileKey, width: number) => Effect.Effect<Uint8Array | undefined>
-  /** Signs a statement of the log that is no checkpoint, as a note. `undefined` while the log or its key is being made. */
+  /** Signs a statement other than a checkpoint, as a note. Returns `undefined` until the log and its key exist. */
   readonly sign: (text: string) => Effect.Effect<string | undefined, BooksUnavailable>
   /** The verifier keys of the log, newest first. */
   readonly keys: Effect.Effect<ReadonlyArray<string>>
@@ -182,7 +182,7 @@ interface Signer {
 const checkpointOf = (origin: string, edge: Edge, { key, secret }: Signer): string =>
   Note.signed(Note.checkpointText({ origin, size: edge.size, root: Tree.rootOf(edge) }), key, secret)
 
-/** Creates the empty log with its first key. Returns `undefined` if another node creates it. */
+/** Creates the empty log with its first key. Returns `undefined` if another node is creating it. */
 const begin = Effect.fnUntraced(function* ({ origin, secret, sql, writer }: Parts) {
   const { public: key, secret: made } = Note.newKey()
   const sealed = yield* secret.seal(made)
@@ -194,7 +194,7 @@ const begin = Effect.fnUntraced(function* ({ origin, secret, sql, writer }: Part
   return yield* Effect.orDie(Head.read(sql))
 })
 
-/** Returns the signing key, or a new key if the deployment's secret was lost. Returns `undefined` if another node creates it. */
+/** Returns the signing key. If there is none, because the deployment's secret was lost, adds one for the next call and returns `undefined`. */
 const signerOf = Effect.fnUntraced(function* ({ secret, sql, state, writer }: Parts, origin: string) {
   const found = yield* Effect.orDie(Head.signingKey(sql))
   if (found === undefined) {
@@ -289,7 +289,7 @@ const withoutGaps = Effect.fnUntraced(function* (
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** Reads the checkpoint with cosignatures. `undefined` before the first one is published. */
+/** Reads the cosigned checkpoint. Returns `undefined` before the first one is published, or if no witnesses are configured. */
 const publishedBy = ({ settings, sql }: Parts) =>
   settings.witnesses.length === 0 ? Effect.succeed(undefined) : Published.read(sql)
 

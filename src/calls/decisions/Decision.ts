@@ -12,15 +12,15 @@ export const reservation: Nano = (usd * 30n) / 100n
 
 /** The documented part of a request. The model, not the service, validates the questions, so newer question types are accepted. */
 export const DecisionRequest = Schema.Struct({
-  /** The full context: a string, or any JSON value but null. */
+  /** The full context: a string or any other JSON value except null. */
   state: Schema.Unknown,
-  /** The questions by id. The answers use these ids. */
+  /** The questions, keyed by id. The answers use the same ids. */
   questions: Schema.Record({
     key: Schema.String,
     value: Schema.Struct({
       type: Schema.String,
       instructions: Schema.optional(Schema.Unknown),
-      /** The meaning of each label, by label. Required for `choice`. */
+      /** The meaning of each label, keyed by label. Required for `choice`. */
       criteria: Schema.optional(Schema.Unknown)
     })
   }),
@@ -40,7 +40,7 @@ export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionReque
   readonly [member: string]: unknown
 }
 
-/** Builds the upstream request body, with the upstream's name for the model. `Left` holds the broken rule. */
+/** Builds the upstream request body, with the upstream's name for the model. `Left` contains the violated rule. */
 export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel

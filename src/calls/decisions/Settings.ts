@@ -1,4 +1,4 @@
-/** The configuration section `decisions`. */
+/** The `decisions` section of the configuration. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -7,7 +7,7 @@ import { NonEmpty, readAs } from "../../kernel/Setting.ts"
 const DecisionEntry = Schema.Struct({
   /** The upstream's configured name. */
   upstream: NonEmpty,
-  /** The path that follows the upstream's address. */
+  /** The path appended to the upstream's address. */
   path: Schema.optionalWith(NonEmpty, { default: () => "/v1/systemone" }),
   /** The model's name at the upstream. */
   model: NonEmpty,

@@ -111,7 +111,7 @@ const inviting = (dependencies: Dependencies): LettersContract["invite"] =>
     return { email, tenant_id: null, created: person.created, expires_at } satisfies InviteSent
   })
 
-/** Sends an invitation in the name of the tenant's first owner. */
+/** Sends an invitation on behalf of the tenant's first active owner. */
 const toTenant = Effect.fnUntraced(function* (
   { invite, tenants }: Dependencies,
   by: Operator,

@@ -1,6 +1,6 @@
 /**
- * The OAuth flows in a browser, and console sign-in. The user signs in with a provider, reads which access the application requests, and decides. In
- * the device flow, the user first types the device's code.
+ * OAuth flows in a browser, and console sign-in. The user signs in with a provider, sees what access the application requests, and approves or denies
+ * it. In the device flow, the user first enters the code that the device shows.
  */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -45,15 +45,15 @@ export interface BrowserContract {
   readonly authorize: (request: Request) => Effect.Effect<Response>
   /** Processes the user's decision (`POST /oauth/authorize`). */
   readonly decide: (request: Request) => Effect.Effect<Response>
-  /** Shows the form for the user code, followed by the consent page (`GET /oauth/device`). */
+  /** Shows the form for the user code, then the consent page (`GET /oauth/device`). */
   readonly device: (request: Request) => Effect.Effect<Response>
   /** Processes the user's decision about a device (`POST /oauth/device`). */
   readonly decideDevice: (request: Request) => Effect.Effect<Response>
-  /** Redirects to the provider, for a return to the console with a session (`GET /console/sign-in/{provider}`). */
+  /** Redirects to the provider's sign-in, which leads back to the console with a session (`GET /console/sign-in/{provider}`). */
   readonly toProvider: (request: Request, provider: ProviderName) => Effect.Effect<Response>
-  /** Receives the browser from the provider, with a token for the user in a form (`POST /oauth/signed-in`). */
+  /** Handles the return from a provider that posts an ID token in a form (`POST /oauth/signed-in`). */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
-  /** Receives the browser from the provider, with a code in the query (`GET /oauth/signed-in/{provider}`). */
+  /** Handles the return from a provider that sends a code in the query (`GET /oauth/signed-in/{provider}`). */
   readonly returned: (request: Request, provider: ProviderName) => Effect.Effect<Response>
   /** Redirects to the address form (`GET /console/sign-in/email`). */
   readonly toLetter: (request: Request) => Effect.Effect<Response>
@@ -61,7 +61,7 @@ export interface BrowserContract {
   readonly requestLink: (request: Request) => Effect.Effect<Response>
   /** Follows the link in an email, or shows the address form if the request contains no token (`GET /oauth/link`). */
   readonly followLink: (request: Request) => Effect.Effect<Response>
-  /** Continues with the browser's cookie (`GET /oauth/continue`). Browsers do not send this cookie together with the provider's form. */
+  /** Continues with the browser's cookie (`GET /oauth/continue`), which browsers withhold from the provider's cross-site form post. */
   readonly resume: (request: Request) => Effect.Effect<Response>
 }
 

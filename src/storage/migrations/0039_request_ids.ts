@@ -1,4 +1,4 @@
-/** Lets usage records store their request's `X-Request-Id`. In earlier records, the column is empty. */
+/** Lets usage records store their request's `X-Request-Id`. In earlier records, the column is null. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -4,7 +4,7 @@
  * - A missing index is built.
  * - An invalid index is left over from an unfinished build. It is dropped and built again.
  * - Only one process builds at a time, because its connection holds an advisory lock. If the process dies, the server still finishes the build and
- *   holds the lock until then. The other processes check again at intervals.
+ *   holds the lock until then. The other processes check again periodically.
  *
  * `CREATE INDEX CONCURRENTLY` waits for every open transaction in the database, so no transaction may wait for the lock.
  */
@@ -70,7 +70,7 @@ const unlimited = `SELECT set_config(name, '0', false) FROM pg_settings
 
 type Ask = <Row>(text: string) => Effect.Effect<ReadonlyArray<Row>, BuildFailed>
 
-/** Opens a separate connection until the scope closes. */
+/** Opens a separate connection, which closes with the scope. */
 const session = Effect.gen(function* () {
   const { connect, settings } = yield* Postgres
   const client: Client = yield* Effect.acquireRelease(
@@ -84,7 +84,7 @@ const session = Effect.gen(function* () {
       fresh.on("error", () => {})
       return fresh
     }),
-    // Do not wait for a running statement, because the server continues it.
+    // Do not wait for a running statement. The server finishes it anyway.
     (client) => Effect.promise(() => client.end().catch(() => {}))
   )
   const ask =
@@ -133,7 +133,7 @@ export const build = (listener: Listener): Effect.Effect<"complete" | "busy", Bu
     })
   )
 
-/** The pause between a build, by this or another process, and the next check of the catalog. */
+/** The pause before the next check of the catalog, after a build here or while another process builds. */
 const lookPause = Duration.seconds(5)
 
 /** Waits until all indexes are built, by this node or another. `report` is called every second. */

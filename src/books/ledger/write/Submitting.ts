@@ -8,10 +8,10 @@ import type { Answered } from "./Codec.ts"
 /** The outcome of a transaction: its results, a refusal by the books, or `BooksUnavailable`. */
 export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | BooksUnavailable>
 
-/** The maximum number of transactions in one commit. They are enough to share the cost of an fsync and few enough to keep the commit short. */
+/** The maximum number of transactions in one commit: large enough to amortize the fsync, small enough to keep the commit short. */
 export const batchMax = 512
 
-/** The time that a healthy writer waits for another process's lock on the database, in milliseconds. */
+/** How long a healthy writer waits for another process's lock on the database, in milliseconds. */
 export const patience = 1_000
 
 /** How long callers wait for a pending commit before they get `BooksUnavailable`. */

@@ -10,7 +10,7 @@ import { billed } from "./Billed.ts"
 import { readMessages } from "./Prompt.ts"
 import { broken, reader } from "./Relay.ts"
 
-/** The protocol version that every request states. */
+/** The protocol version, sent with every request. */
 export const version = "2023-06-01"
 
 export const messages: Protocol = {

@@ -88,7 +88,7 @@ export interface UsageSearch {
   readonly sort?: "timestamp" | "cost" | "total_tokens" | "latency"
   readonly direction?: "asc" | "desc"
   readonly call?: string | undefined
-  /** Filters on calls. An empty key selects calls made with a user token instead of a key. */
+  /** Filters on calls. An empty `application` selects calls made with a user token instead of a key. */
   readonly model?: string | undefined
   readonly application?: string | undefined
   readonly account?: string | undefined

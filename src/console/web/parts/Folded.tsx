@@ -2,7 +2,7 @@
 import { useSyncExternalStore } from "react"
 import type { ReactNode } from "react"
 
-/** Matches pages up to the width at which the fields are above their result. */
+/** Matches pages that are too narrow to show the fields beside their result. */
 const narrow = matchMedia("(max-width: 62rem)")
 
 const subscribe = (listener: () => void): (() => void) => {
