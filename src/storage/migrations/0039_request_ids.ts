@@ -1,4 +1,4 @@
-/** Lets usage records store their request's `X-Request-Id`. In earlier records, the column is empty. */
+/** Adds the request's `X-Request-Id` to usage records. In earlier records, the column is NULL. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
