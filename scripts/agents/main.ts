@@ -1,6 +1,6 @@
 // Runs coding agents from the registry against the service in sandbox mode. Each agent gets one prompt that makes the model call a tool. Checks that
-// the tool ran, that the agent reports its result, that usage and ledger contain its calls, and that `tollgate verify` succeeds. Run it with `npm run
-// agents`. Without the registry, it prints a notice and succeeds. The README describes the agents.
+// the tool ran, that the agent reports its result, that the usage records and the ledger contain its calls, and that `tollgate verify` succeeds. Run
+// it with `npm run agents`. If the registry is unreachable, it prints a notice and succeeds. The README describes the agents.
 import { spawn, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -65,7 +65,7 @@ const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<st
     })
   })
 
-/** Reads the number and the cost of a person's calls to an endpoint, and compares usage with the ledger. */
+/** Returns the number and the cost of a person's calls to an endpoint, and checks that the ledger's debits match them. */
 const booksOf = async (service: Service, person: Person, { endpoint }: Agent) => {
   const records = await service.usage(person)
   const taken = (await service.ledger(person)).filter(({ type }: { readonly type: string }) => type === "debit")
@@ -122,7 +122,7 @@ const main = async (): Promise<void> => {
       print(`${agent.name} ${agent.version}${what}: ${outcome}`)
     }
     for (const [agent, folder] of folders) await say("", agent, folder, model)
-    // The other model's first upstream rejects every protocol that only it accepts.
+    // Makes every protocol but chat fail, so that the other model's calls go to its second upstream, which accepts only chat.
     const others = [...folders].filter(([{ endpoint }]) => endpoint !== "chat/completions")
     for (const vendor of ["messages", "responses"])
       await service.control("/faults", { service: vendor, status: 500, times: 1_000 })

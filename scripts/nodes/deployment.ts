@@ -1,4 +1,4 @@
-// Runs nodes on one PostgreSQL server on loopback, with a provider and keys, and checks the database after all calls.
+// Runs several nodes on one local PostgreSQL server, with a provider and API keys, and checks the database once all calls have ended.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -25,7 +25,7 @@ export interface Node {
 const isReady = async (port: number): Promise<boolean> =>
   (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true
 
-/** Waits for a condition. Returns how long that took, in milliseconds. */
+/** Waits for a condition. Returns the waiting time, in milliseconds. */
 export const until = async (what: string, holds: () => Promise<boolean>, limit = 60_000): Promise<number> => {
   const from = performance.now()
   while (!(await holds())) {
@@ -83,7 +83,7 @@ export const deploy = async (directory: string) => {
     return keys
   }
 
-  /** Checks the database after all calls and ends all processes. Throws if a charge is wrong. */
+  /** Checks the database once all calls have ended, and ends all processes. Throws if charges are missing or duplicated. */
   const settle = async ({ acknowledged, unanswered }: Counted): Promise<void> => {
     const reader = new Client(database)
     await reader.connect()
@@ -120,7 +120,7 @@ interface Counted {
   readonly unanswered: number
 }
 
-/** Runs in a temporary directory. Afterwards, removes the directory and ends all processes. */
+/** Calls `run` with a temporary directory. Afterwards, ends all processes and removes the directory. */
 export const within = async (run: (directory: string) => Promise<void>): Promise<never> => {
   if (!existsSync(main)) spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: ["ignore", 2, 2] })
   const directory = mkdtempSync(join(tmpdir(), "tollgate-nodes-"))

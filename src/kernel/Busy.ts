@@ -1,7 +1,7 @@
 /** The refusal sent when the process's byte budget is exhausted. */
 import { Problem } from "./Problem.ts"
 
-/** The bodies and responses of other requests fill the byte budget. */
+/** The bodies and responses of other requests have exhausted the byte budget. */
 export class Busy extends Problem<Busy>()("Busy", {
   status: 503,
   error: "too many large requests at once; try again shortly",

@@ -1,5 +1,5 @@
 /**
- * The sandbox's video. It shows a lighthouse that flashes every second. It is VP9 in MP4, so browsers play it without a licence. `FilmFrames`
+ * The sandbox's video. It shows a lighthouse that flashes every second. It is VP9 in MP4, so browsers play it without a license. `FilmFrames`
  * contains one recorded second. A longer video repeats that second, so the file hardly grows.
  */
 import { recorded } from "./FilmFrames.ts"
@@ -12,13 +12,13 @@ const secondsMax = 600
 
 export const framesOf = (seconds: number): number => Math.max(1, Math.round(Math.min(secondsMax, seconds) * fps))
 
-/** Encodes big-endian 32-bit numbers. */
+/** Encodes numbers as big-endian 32-bit integers. */
 const wide = (...values: ReadonlyArray<number>): Buffer => {
   const bytes = Buffer.alloc(4 * values.length)
   for (const [index, value] of values.entries()) bytes.writeUInt32BE(value, 4 * index)
   return bytes
 }
-/** Encodes big-endian 16-bit numbers. */
+/** Encodes numbers as big-endian 16-bit integers. */
 const narrow = (...values: ReadonlyArray<number>): Buffer => {
   const bytes = Buffer.alloc(2 * values.length)
   for (const [index, value] of values.entries()) bytes.writeUInt16BE(value, 2 * index)
@@ -31,7 +31,7 @@ const box = (type: string, ...content: ReadonlyArray<Buffer>): Buffer => {
 }
 
 const zeros = (count: number): ReadonlyArray<number> => Array.from({ length: count }, () => 0)
-/** The identity transformation. */
+/** The identity matrix. */
 const matrix = wide(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
 
 /** Builds a track's sample tables. Every chunk points to the same recorded second. */

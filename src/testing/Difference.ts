@@ -29,7 +29,7 @@ export const show = (value: unknown): string => {
   }
 }
 
-/** Formats the fields, after the tag if the value has one. */
+/** Formats the fields, preceded by the tag if the value has one. */
 const showObject = (value: object): string => {
   const fields = Object.entries(value).filter(([key, field]) => key !== "_tag" && field !== undefined)
   const tag = "_tag" in value ? String(value._tag) : ""

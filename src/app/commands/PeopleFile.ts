@@ -1,5 +1,5 @@
 /**
- * Reads the file for `tollgate people import`. It contains a header line and then one person per line.
+ * Reads the file for `tollgate people import`: a header line, followed by one person per line.
  *
  * Where the specification is silent:
  * - The first comma, semicolon or tab in the header line is the column separator.
@@ -72,7 +72,7 @@ const personOf = (
   return Either.right({ email, name, external_id: external_id || undefined, team: team || undefined, allowance_usd })
 }
 
-/** Reads the people in a file. Rejects the complete file if any line is invalid. */
+/** Reads the people in a file. Rejects the entire file if any line is invalid. */
 export const read = Effect.fnUntraced(function* (file: string, text: string) {
   const rows = Csv.parse(text)
   if (Csv.isMalformed(rows)) return yield* refuse(`${file}, line ${rows.line}, column ${rows.column}: ${rows.fault}`)

@@ -1,4 +1,4 @@
-/** Renders the guides as HTML pages. Renders each page when it is first requested. */
+/** Renders the guides as HTML pages, on request. */
 import { marked } from "marked"
 import { guides, isGuide, textOf } from "./Guides.ts"
 

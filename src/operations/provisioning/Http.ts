@@ -20,15 +20,15 @@ const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storabl
 const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
   answered(Effect.flatMap(CurrentOperator, act))
 
-/** Checks the scope `grants`. Every request that gives credit requires it. */
+/** Checks for the scope `grants`, which every request that gives credit requires. */
 const mayGive = ({ scopes }: SignedInOperator, wanted: Partial<Pick<PersonWanted, "allowance" | "credit_usd">>) =>
   scopes === undefined || scopes.includes("grants") || (wanted.allowance ?? wanted.credit_usd) === undefined
     ? Effect.void
     : new InsufficientScope({ message: "this management key needs the scope grants to give credit", scope: "grants" })
 
 /**
- * Checks the scope `tenants`. Adding a person to a tenant requires it, because a member may spend the tenant's credit and an invited owner may change
- * the tenant.
+ * Checks for the scope `tenants`. Adding a person to a tenant requires it, because a member may spend the tenant's credit and an invited owner may
+ * change the tenant.
  */
 const mayPlace = ({ scopes }: SignedInOperator, tenant: string | undefined) =>
   scopes === undefined || scopes.includes("tenants") || tenant === undefined

@@ -1,14 +1,14 @@
-/** Handles tools in namespaces. Other protocols have no namespaces, so the namespace becomes a prefix of the tool's name. */
+/** Handles namespaced tools. Other protocols have no namespaces, so a tool's namespace becomes a prefix of its name. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, listOf, text, textOr } from "../conversation/Json.ts"
 import { fittingId } from "../conversation/ToolCalls.ts"
 
-/** The maximum length of a tool's name at other vendors, in characters. */
+/** The maximum length of a tool name that other vendors accept, in characters. */
 const nameLengthMax = 64
 
 const joined = (namespace: string, name: string): string => fittingId(`${namespace}__${name}`, nameLengthMax)
 
-/** Returns the name that other protocols use for the tool of a call or choice. */
+/** Returns the name that other protocols use for the tool in a tool call or tool choice. */
 export const nameOf = ({ name, namespace }: JsonObject): unknown =>
   typeof namespace === "string" && typeof name === "string" ? joined(namespace, name) : name
 

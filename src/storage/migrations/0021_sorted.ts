@@ -1,9 +1,9 @@
-/** Sorted runs of records, in the order of cost, tokens and latency. They are written in the background. */
+/** Adds sorted runs of records, ordered by cost, tokens and latency. They are written in the background. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const steps = [
-  // The number of a tenant's runs, by level. The records after them are not in a run yet.
+  // The number of a tenant's runs at each level. Records after the last run are not in a run yet.
   `CREATE TABLE tollgate_usage_sorted_runs (
     tenant_id TEXT NOT NULL,
     level INTEGER NOT NULL,

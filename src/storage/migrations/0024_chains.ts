@@ -3,7 +3,7 @@
  * the account's amounts or the tenant's record count, and every 64th row is stored in the offsets. The columns of an account that every charge
  * changes move to a narrow row with an integer key, so that a thousand of these rows take ten pages instead of thirty.
  *
- * Migrating five million entries and five million records takes about two minutes, mostly for rewriting both tables.
+ * Migrating five million entries and five million records takes about two minutes, most of it to rewrite both tables.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Derives an upstream's health from its exchanges: their outcomes, the time to the response head over the last minutes, and the cooldown. Each node
- * stores its own figures in memory, and a restart loses them.
+ * Derives an upstream's health from its exchanges: their outcomes, the time to the response head over the last few minutes, and the cooldown. Each
+ * node keeps its own figures in memory, and a restart loses them.
  *
  * Where the specification is silent:
  * - An upstream has a cooldown only if its configuration sets `cooldown_seconds`. The cooldown begins after three consecutive failures, or
@@ -21,9 +21,9 @@ export type FailureKind = (typeof failureKinds)[number]
 export type Standing = "ready" | "due" | "cooling"
 
 export interface HealthFigures {
-  /** The upstream's state. `failing` means that the last exchanges failed, and `unused` that there was none in the window. */
+  /** The upstream's state. `failing`: the last exchanges failed. `unused`: there was no exchange in the window. */
   readonly state: "ok" | "failing" | "unused"
-  /** When its cooldown ends; null without a cooldown. */
+  /** When the cooldown ends; null if there is none. */
   readonly cooling_until: number | null
   readonly requests: Readonly<Record<OutcomeName, number>>
   readonly failures_in_a_row: number
@@ -55,10 +55,10 @@ export interface Exchange {
 
 /** The number of minutes that the figures cover. */
 export const windowMinutes = 15
-/** The number of minutes that routing by latency considers. */
+/** The number of recent minutes that routing by latency considers. */
 const routedMinutes = 5
 const minute = 60_000
-/** The minimum number of consecutive failures of a `failing` upstream. */
+/** The number of consecutive failures from which an upstream counts as `failing`. */
 const failingFrom = 3
 /** The longest `Retry-After` that is honored. */
 const retryAfterMax = 10 * minute
@@ -71,7 +71,7 @@ const classOf = (millis: number): number => Math.min(classes - 1, Math.max(0, Ma
 const longestOf = (index: number): number => Math.round(1.25 ** index)
 
 interface Minute {
-  /** The number of the minute, counted since 1970. */
+  /** The minute as a number of minutes since 1970. */
   number: number
   failures: number
   readonly counts: Record<OutcomeName, number>

@@ -136,7 +136,7 @@ const usage: ReadonlyArray<Check> = [
   }
 ]
 
-/** The number of ids to read at a time. Reading them takes a few milliseconds. */
+/** The number of ids to read at a time. Reading that many takes a few milliseconds. */
 const idsInSlice = 16_384
 
 /** Finds the ids that occur in more than one record. */
@@ -204,7 +204,7 @@ interface LimitedKey {
   readonly tenant_id: string
 }
 
-/** Compares a column of each limit with a figure that a query computes. */
+/** Compares a column of each key's limit with the figure that a query computes. */
 const compare = (column: "reserved" | "spent") =>
   Effect.fnUntraced(function* (sql: SqlClient) {
     const found: Array<CheckRow> = []

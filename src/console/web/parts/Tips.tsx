@@ -1,6 +1,6 @@
 /**
- * The page's only tooltip. It shows the `data-tip` of the element that is hovered, tapped or focused. For a focused row, it shows the first amount.
- * The tooltip is purely visual, because the element itself contains the text for screen readers.
+ * The page's only tooltip. It shows the `data-tip` of the element that is hovered, tapped or focused. For a focused row, it shows the tip of the
+ * row's first amount. The tooltip is purely visual, because the element itself contains the text for screen readers.
  */
 import { useEffect, useRef } from "react"
 
