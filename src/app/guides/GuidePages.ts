@@ -21,8 +21,22 @@ const navigation = (docs: string): string =>
 /** Rewrites the links between guides from files to pages. Replaces other relative links with their text, because they point into the repository. */
 const linked = (docs: string, html: string): string =>
   html
-    .replace(/<a href="([a-z-]+)\.md">/g, `<a href="${docs}/guides/$1">`)
+    .replace(
+      /<a href="([a-z-]+)\.md(#[a-z-]+)?">/g,
+      (_, name: string, anchor = "") => `<a href="${docs}/guides/${name}${anchor}">`
+    )
     .replace(/<a href="\.[^"]*">(.*?)<\/a>/g, "<code>$1</code>")
+
+/** Gives each heading an id, made from its text, for links to it. */
+const anchored = (html: string): string =>
+  html.replace(/<h([2-6])>(.*?)<\/h\1>/g, (_, level: string, text: string) => {
+    const id = text
+      .replace(/<[^>]*>|&[a-z0-9#]+;/g, "")
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, "-")
+      .replace(/^-|-$/g, "")
+    return `<h${level} id="${id}">${text}</h${level}>`
+  })
 
 const page = (docs: string, title: string, body: string): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">` +
@@ -30,7 +44,7 @@ const page = (docs: string, title: string, body: string): string =>
 
 /** Renders a guide as a page, or returns `undefined` for an unknown name. `docs` is the path of the reference, for links. */
 export const guidePage = (name: string, docs: string): string | undefined =>
-  isGuide(name) ? page(docs, name, linked(docs, marked.parse(textOf(name), { async: false }))) : undefined
+  isGuide(name) ? page(docs, name, anchored(linked(docs, marked.parse(textOf(name), { async: false })))) : undefined
 
 /** Renders the list of guides as a page. */
 export const listPage = (docs: string): string =>
