@@ -27,7 +27,8 @@ export class PeriodCounts {
 
   add(key: string, now: number): number {
     const period = Math.floor(now / this.length)
-    if (period !== this.current) {
+    // The requests of several processes may arrive out of order. A late one counts in the current period.
+    if (period > this.current) {
       this.current = period
       this.counts = new Map()
     }

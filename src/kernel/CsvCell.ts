@@ -1,7 +1,7 @@
 /** Writes cells of a CSV file (RFC 4180). */
 
-/** Quotes a cell if it contains a separator, a quote or a line break. */
-export const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
+/** Quotes a cell if it contains a quote, a line break, or a separator of any locale. */
+export const quoted = (text: string): string => (/[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
 /** Characters that begin a formula in a spreadsheet, with the full-width forms that East Asian versions read alike. */
 const beginsFormula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/

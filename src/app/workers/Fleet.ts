@@ -101,7 +101,13 @@ const run = (number: number): ChildProcess => {
 
 const start = (fleet: Fleet, number: number): void => {
   const { connections, hub, running } = fleet
-  const worker = run(number)
+  let worker: ChildProcess
+  try {
+    worker = run(number)
+  } catch (error) {
+    // The system refuses another process, such as for lack of memory.
+    return ended(fleet, number, `without a start (${String(error)})`)
+  }
   const further = hub.handlerOf(number)
   const channel = Channel.make(
     (message) => void worker.send(message),
@@ -111,17 +117,23 @@ const start = (fleet: Fleet, number: number): void => {
   hub.channels.set(number, channel)
   worker.on("message", channel.receive)
   worker.on("message", (message) => connections.receive(number, worker, message))
-  // A message to a process that has just ended. Its end is handled below.
-  worker.on("error", () => {})
-  worker.once("exit", (code, signal) => {
+  let isOver = false
+  const over = (how: string): void => {
+    if (isOver) return
+    isOver = true
     channel.close()
     running.delete(number)
     fleet.serving.delete(number)
     hub.channels.delete(number)
     connections.leave(number)
     hub.lapsed(number)
-    ended(fleet, number, signal === null ? `with code ${code}` : `by ${signal}`)
+    ended(fleet, number, how)
+  }
+  // A process that did not start emits no `exit`. Other errors are messages to a process that has just ended.
+  worker.on("error", (error) => {
+    if (worker.pid === undefined) over(`without a start (${error.message})`)
   })
+  worker.once("exit", (code, signal) => over(signal === null ? `with code ${code}` : `by ${signal}`))
 }
 
 /** Handles the subjects of a worker's own life. */
@@ -135,7 +147,9 @@ const handlerOf = (
     case Subjects.begin:
       return begun
     case Subjects.ready:
-      return () => {
+      return (value) => {
+        // The configuration changed while this worker started. The process that replaces it begins with the new text.
+        if ((value as Subjects.Reloading).text !== begun().text) return void worker.kill("SIGTERM")
         pauses.delete(number)
         connections.join(number, worker)
         if (serving.add(number).size === workers) Deferred.unsafeDone(ready, Effect.void)

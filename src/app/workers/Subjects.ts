@@ -13,7 +13,7 @@ export interface Begun {
   readonly address: AddressInfo
 }
 
-/** A worker is ready for connections, or takes no more of them. */
+/** A worker is ready for connections, with the configuration of `Reloading`, or takes no more of them. */
 export const ready = "ready"
 export const leaving = "leaving"
 

@@ -95,7 +95,10 @@ export const make = (office: Office, database: string) => ({
 })
 
 /** Tells the owner that this process is ready for connections. */
-export const accept = ({ ask }: Office) => Effect.promise(() => ask(Subjects.ready, null, Subjects.patience.begin))
+export const accept = (office: Office) =>
+  Effect.promise(() =>
+    office.ask(Subjects.ready, { text: office.text } satisfies Subjects.Reloading, Subjects.patience.begin)
+  )
 
 const peersOf = ({ ask, begun, local, name }: Office): PeersContract => ({
   node: {

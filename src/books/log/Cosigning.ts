@@ -77,6 +77,8 @@ interface Parts {
   readonly settings: LogFacts
   /** When this process began to wait for the first cosignatures. */
   readonly began: number
+  /** Since when the newest checkpoint lacks cosignatures. */
+  readonly waiting: { since: number | undefined }
   readonly state: Map<string, WitnessState>
 }
 
@@ -94,6 +96,7 @@ const make = Effect.gen(function* () {
     writer: yield* Writer,
     settings: yield* LogSettings,
     began: yield* Clock.currentTimeMillis,
+    waiting: { since: undefined },
     state: new Map()
   }
   return { round: roundOf(parts), dismiss: dismissOf(parts), figures: figuresOf(parts) } satisfies CosigningContract
@@ -118,7 +121,11 @@ const roundOf =
       const head = yield* Effect.orDie(Head.readShort(sql))
       const published = yield* Effect.orDie(Published.read(sql))
       // Most rounds have nothing to do, and do not read the tiles. An empty log says nothing.
-      if (head === undefined || head.size === 0 || isComplete(published, head, settings)) return undefined
+      if (head === undefined || head.size === 0 || isComplete(published, head, settings)) {
+        parts.waiting.since = undefined
+        return undefined
+      }
+      parts.waiting.since ??= yield* Clock.currentTimeMillis
       const round = yield* begun(parts, published)
       if (round === undefined) return undefined
       const before = round.lines.length
@@ -135,7 +142,11 @@ const isComplete = (
   published: Published.Published | undefined,
   head: { readonly size: number },
   { witnesses }: LogFacts
-): boolean => published?.size === head.size && published.cosignatures >= witnesses.length
+): boolean => {
+  if (published?.size !== head.size) return false
+  const lines = Note.partsOf(published.checkpoint)?.lines ?? []
+  return witnesses.every(({ key }) => lines.some((line) => Note.isCosignatureBy(line, key)))
+}
 
 const begun = Effect.fnUntraced(function* (
   { began, settings, sql }: Parts,
@@ -217,7 +228,10 @@ const cosigned = Effect.fnUntraced(function* (parts: Parts, round: Round, witnes
   parts.state.set(witness.verifier, { size, failures: 0, pausedUntil: 0 })
   round.lines.push(line)
   const isEnough = round.lines.length >= parts.settings.required
-  if (isEnough) round.cosigned_at = now
+  if (isEnough) {
+    round.cosigned_at = now
+    parts.waiting.since = undefined
+  }
   yield* write(
     parts.writer,
     Published.cosigning({ witness: witness.verifier, size, cosigned_at: now }),
@@ -235,12 +249,14 @@ const publishedOf = ({ cosigned_at, head, lines }: Round): Published.Published =
 
 /** Publishes the checkpoint with too few cosignatures, if enough of them have been missing for too long. */
 const withoutEnough = Effect.fnUntraced(function* (
-  { settings, writer }: Parts,
+  { settings, waiting, writer }: Parts,
   round: Round,
   published: Published.Published | undefined
 ) {
   if (round.lines.length >= settings.required) return
-  if ((yield* Clock.currentTimeMillis) - round.cosigned_at < patience) return
+  // While the log does not grow, nothing is missing.
+  const since = Math.max(round.cosigned_at, waiting.since ?? 0)
+  if ((yield* Clock.currentTimeMillis) - since < patience) return
   yield* write(writer, Published.publishing({ ...publishedOf(round), cosigned_at: published?.cosigned_at ?? 0 }))
 })
 

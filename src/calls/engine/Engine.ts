@@ -636,6 +636,7 @@ const attempt = <A>(
 ): Effect.Effect<Metered<A>, AttemptProblem | Spent> => {
   const { long } = relayed.prompt
   const { pair, route } = way
+  if (long !== undefined && long.json.length === 0) return LongPrompts.lost
   if (long === undefined || pair === undefined) return asking(relayed, plan, way, is_last)
   const limit = route.limit_field === "none" ? undefined : plan.limit
   return Effect.flatMap(LongPrompts.translate(long, pair, route, relayed.form.streams, limit), () =>

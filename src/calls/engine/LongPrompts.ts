@@ -33,7 +33,8 @@ interface Known {
 const known = new WeakMap<LongText, Known>()
 let prompts = 0
 
-const lost = new Busy({
+/** The prompt's bytes are gone, because the thread ended while it had them. */
+export const lost = new Busy({
   message: "the request could not be read beside other large requests; try again shortly",
   retry_after: busyFor
 })

@@ -49,7 +49,8 @@ export const partsOf = (protocol: Protocol, value: unknown, json: Buffer): Eithe
       foreign: isForeign(protocol.name, { body, json }),
       mentions_an_hour,
       hour_field: mentions_an_hour ? hourIn(body) : undefined,
-      conversation: conversationNameOf(body)
+      conversation: conversationNameOf(body),
+      named: protocol.namedIn?.(body) ?? []
     }
   })
 

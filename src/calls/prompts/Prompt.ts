@@ -23,6 +23,7 @@ import { mayBeAnHour } from "./CacheHour.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "./Fields.ts"
 import { dearestOf, takesLimit } from "./Model.ts"
 import type { Kinds, Model, ModelRoute } from "./Model.ts"
+import type { Named } from "./Kept.ts"
 import { bytesAToken } from "./Tokens.ts"
 import type { Most } from "./Tokens.ts"
 
@@ -197,6 +198,8 @@ export interface LongFacts {
   readonly hour_field: string | undefined
   /** The name of its conversation. */
   readonly conversation: string
+  /** The ids of stored objects that it contains (`prompts/Kept`). */
+  readonly named: ReadonlyArray<Named>
 }
 
 /** A long prompt on the main thread. */

@@ -7,6 +7,7 @@ import type { ClientProtocol, ProtocolName } from "../../upstream/models/Protoco
 import type { Upstream } from "../../upstream/models/Upstreams.ts"
 import type { Reader } from "./EventRelay.ts"
 import type { Billed } from "./Extras.ts"
+import type { Named } from "./Kept.ts"
 import type { ModelRoute } from "./Model.ts"
 import type { Read, ValidPrompt } from "./Prompt.ts"
 
@@ -75,6 +76,8 @@ export interface Protocol extends Spoken {
   readonly usageIn: (answer: Json) => Usage
   /** Estimates the tokens of a complete answer from its text. */
   readonly countIn: (answer: Json) => number
+  /** Returns the ids of stored objects that a request's body contains. */
+  readonly namedIn?: (body: Json) => ReadonlyArray<Named>
   /** Returns the vendor's ids for a complete answer and its parts, if the vendor stores them. */
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
   /** Converts a complete answer to a stream. Without this function, the answer is translated and loses parts. */

@@ -11,6 +11,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
 import { Engine } from "../engine/Engine.ts"
+import { LongPrompt } from "../engine/LongPrompts.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "../engine/Engine.ts"
 import * as Kept from "../prompts/Kept.ts"
 import { findModel, Models } from "../prompts/Model.ts"
@@ -42,13 +43,15 @@ const make = Effect.gen(function* () {
   const catalogue = yield* Models
   const kept = Kept.make(yield* SqlClient)
 
-  /** Refuses a request that contains an id that the caller never received. The prompt has not been validated yet. */
+  /** Refuses a request that contains an id that the caller never received. A short prompt has not been validated yet. */
   const checked = Effect.fnUntraced(function* ({ caller, prompt }: ResponseCall) {
-    const unknown = yield* kept.unknownAmong(caller, namedIn(prompt), yield* Clock.currentTimeMillis)
+    const named = prompt instanceof LongPrompt ? prompt.valid.long!.named : namedIn(prompt)
+    const unknown = yield* kept.unknownAmong(caller, named, yield* Clock.currentTimeMillis)
     if (unknown !== undefined) return yield* new Kept.NotHandedOut({ field: unknown.field })
   })
-  const keeps = (prompt: ResponsesPrompt | null): prompt is ResponsesPrompt => {
-    const model = typeof prompt?.model === "string" ? findModel(catalogue, prompt.model) : undefined
+  const keeps = (prompt: ResponsesPrompt | null): boolean => {
+    const name = prompt instanceof LongPrompt ? prompt.valid.model : prompt?.model
+    const model = typeof name === "string" ? findModel(catalogue, name) : undefined
     return model !== undefined && keeps_responses.has(model.id)
   }
   const created = complete<ResponsesPrompt, ModelResponse>(responses)

@@ -27,8 +27,11 @@ export const ReceiptsHttp = HttpApiBuilder.group(
       .handle("liabilities", ({ request, urlParams }) =>
         Effect.zipRight(limits.take("log", request), receipts.liabilities(urlParams.day))
       )
-      .handle("liability", ({ urlParams }) =>
-        Effect.flatMap(CurrentCaller, ({ tenant_id }) => receipts.liability({ tenant_id, day: urlParams.day }))
+      .handle("liability", ({ request, urlParams }) =>
+        limits.take("log", request).pipe(
+          Effect.zipRight(CurrentCaller),
+          Effect.flatMap(({ tenant_id }) => receipts.liability({ tenant_id, day: urlParams.day }))
+        )
       )
   })
 )

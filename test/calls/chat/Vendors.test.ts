@@ -1137,10 +1137,15 @@ describe("what a vendor keeps of responses", () => {
           expect([naming, refused.status, refused.body.error.code]).toEqual([naming, 404, "not_found"])
           expect(refused.body.error.param).toMatch(/^(previous_response_id|conversation|input\[0\]\.[iI]d)$/)
         }
+        // A body this long is read on another thread.
+        const long = await respond(bob.key, { instructions: "x".repeat(300_000), ...naming, stream })
+        expect([naming, long.status, long.body.error.code]).toEqual([naming, 404, "not_found"])
       }
       expect(main.received).toHaveLength(before)
       for (const naming of namings(n)) expect([naming, (await respond(ada.key, naming)).status]).toEqual([naming, 200])
       expect(main.received).toHaveLength(before + namings(n).length)
+      const long = { instructions: "x".repeat(300_000), previous_response_id: `resp_${n}` }
+      expect((await respond(ada.key, long)).status).toBe(200)
       expect((await respond(ada.key, { previous_response_id: "resp_0" })).status).toBe(404)
     }
   )

@@ -2,6 +2,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
+import { turn } from "../../../kernel/Pieces.ts"
 import { lastUpTo } from "./RowLinks.ts"
 
 /** An account's balance after its last entry up to a row. */
@@ -20,6 +21,9 @@ export interface ClosingPage {
   /** The number of the last account that was read; `undefined` if there are no more accounts. */
   readonly next: number | undefined
 }
+
+/** How many accounts to read before other work gets a turn. Each may take a query. */
+const accountsInTurn = 16
 
 interface Row {
   readonly account: number
@@ -41,7 +45,8 @@ export const closingBalances = Effect.fnUntraced(function* (
     LEFT JOIN tollgate_ledger_entries e ON e.seq = m.newest
     WHERE a.number > ${after} AND a.number <= ${last} ORDER BY a.number LIMIT ${most}`
   const balances: Array<ClosingBalance> = []
-  for (const { account, balance, entry, id, newest } of rows) {
+  for (const [i, { account, balance, entry, id, newest }] of rows.entries()) {
+    if (i % accountsInTurn === accountsInTurn - 1) yield* turn
     // Most accounts have had no entry since.
     if (newest === null || newest <= seq) {
       if (entry !== null && balance !== null) balances.push({ account, id, entry, balance: BigInt(balance) })

@@ -9,7 +9,7 @@ import { usageOf } from "../../../protocols/responses/Usage.ts"
 import { noUsage } from "../../../protocols/conversation/Usage.ts"
 import { messageOf } from "../../../upstream/wire/Failures.ts"
 import { billed } from "./Billed.ts"
-import { handedOutIn } from "./Named.ts"
+import { handedOutIn, namedIn } from "./Named.ts"
 import { readResponses } from "./Prompt.ts"
 import { broken, reader } from "./Relay.ts"
 
@@ -43,6 +43,7 @@ export const responses: Protocol = {
   pathFor: () => "/responses",
   headers: {},
   stream: serverSentEvents,
+  namedIn,
   handedOutIn,
   long: { names: new Set(["output", "input", "instructions", "tools"]), depth: 1 },
   refusal,

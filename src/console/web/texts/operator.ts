@@ -128,6 +128,8 @@ export const operatorTexts = {
       tallier: "builds totals for tenants with many calls",
       "daily sums": "adds up calls by day and model, for Costs and Drift",
       log: "appends ledger entries to the charge log",
+      witnesses: "asks the witnesses to cosign the charge log",
+      liabilities: "publishes the signed total of all balances each day",
       "sums by key": "adds up calls by API key for key holders",
       events: "notifies open consoles of changes",
       indexes: "builds table indexes while the service runs",
