@@ -729,7 +729,7 @@ describe("the command line", () => {
     const locked = await command(words(ada.tenant_id, "5"), { DATA_DIR })
     expect([locked.code, locked.stderr]).toEqual([
       1,
-      expect.stringMatching(/^tollgate: .*(is not writable|is locked).*\n$/)
+      expect.stringMatching(/^tollgate: .*(not writable|is locked).*\n$/)
     ])
     await release()
     expect((await commandHere(["verify"], { DATA_DIR })).code).toBe(0)
