@@ -248,7 +248,10 @@ describe("migrate --to", () => {
     })
     const url = await database()
     const { code, stdout } = await move(DATA_DIR, url)
-    expect([code, stdout]).toEqual([0, expect.stringContaining("tollgate_notifications_notices.text: replaced NUL characters")])
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringContaining("tollgate_notifications_notices.text: replaced NUL characters")
+    ])
     const rows = await asked(url, (client) =>
       client.query("SELECT DISTINCT text FROM tollgate_notifications_notices WHERE id < 'not_0000003'")
     )
