@@ -63,8 +63,10 @@ export const make = (warn: (worker: number, error: unknown) => void): Hub => {
     },
     lapsed: (worker) => {
       places.ended(worker)
-      local.tellLapse()
-      void parts.askAll({ subject: Subjects.lapse, value: null, patience: Subjects.patience.brief })
+      setTimeout(() => {
+        local.tellLapse()
+        void parts.askAll({ subject: Subjects.lapse, value: null, patience: Subjects.patience.brief })
+      }, leftoversMillis).unref()
     },
     peers: peersOf(parts),
     siblings: {
@@ -78,6 +80,12 @@ export const make = (warn: (worker: number, error: unknown) => void): Hub => {
     }
   }
 }
+
+/**
+ * How long to wait until the reservations of a worker that ended are released. The writer may still have to read settlements that the worker sent. A
+ * settlement in the same batch as the release of its reservation would charge nothing.
+ */
+const leftoversMillis = 1_000
 
 const askAll =
   (channels: Hub["channels"], warn: (worker: number, error: unknown) => void): Hub["askAll"] =>
