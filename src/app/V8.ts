@@ -16,7 +16,7 @@ const atRestAfter = [5_000, 12_000]
 /** Whether `gc` knows how thorough a collection must be. Versions of V8 before 12 (Node.js 20) ignore this and collect only the young generation. */
 const hasOptions = Number(process.versions.v8.split(".")[0]) >= 12
 
-/** The share of a core from which on a service is busy. */
+/** A service is busy if it uses more than this share of a core. */
 const busyShare = 0.25
 
 /** More bytes than any process can have. */

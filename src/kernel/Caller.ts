@@ -24,7 +24,7 @@ export interface Caller {
   readonly sign_in?: string
   /** The models that the API key may call, by their names in usage records. Absent if the key may call all models. */
   readonly allowed_models?: ReadonlyArray<string>
-  /** For a run's key: the run and its ancestors. `application_id` then identifies the API key from which they descend. */
+  /** For a run's key: the run and its ancestors. `application_id` then identifies their API key. */
   readonly runs?: ReadonlyArray<string>
   /** The key's labels and the request's own (`Labels`). A request cannot override the key's labels. */
   readonly labels?: Labels

@@ -181,7 +181,7 @@ export const askedAtOnce = async (
   return after
 }
 
-/** Determines from the ledger's entries the order in which concurrently expired transfers ended. */
+/** Orders transfers that expired concurrently by their ledger entries. */
 const inOrderOfReturn = <Due extends { readonly view: TransferView }>(
   due: ReadonlyArray<Due>,
   views: ReadonlyArray<View>

@@ -267,7 +267,7 @@ describe.skipIf(isPostgres)("several workers", () => {
       .poll(() => textOf(service).match(/the configuration was reloaded: models/g)?.length, { timeout: 60_000 })
       .toBe(6)
 
-    // An Idempotency-Key runs once, whoever gets it.
+    // A request with an Idempotency-Key runs once, on any worker.
     const once_ = { "idempotency-key": "one-key-for-all-workers" }
     const twice = await Promise.all([chat(at, "slowly now", {}, once_), chat(at, "slowly now", {}, once_)])
     expect(twice.map(({ status }) => status).toSorted()).toEqual([200, 409])

@@ -31,7 +31,7 @@ export const server = (facts: EnvironmentFacts) =>
 export const service = (facts: EnvironmentFacts, file: ConfigFile, read?: Deployments.Read) =>
   assembled(facts, file, { database: Database.layerAt(facts.database), port: server(facts), read })
 
-/** The parts in which a process that serves alone, an owner and a worker (`app/workers`) differ. */
+/** The parts that differ between a single process, an owner and a worker (`app/workers`). */
 interface Parts<Out, E, PortE> {
   readonly database: Layer.Layer<Out | SqlClient | Writer, E>
   readonly port: Layer.Layer<NodeServer.Listening, PortE, Deployment>

@@ -32,7 +32,7 @@ export const ImageRequest = Schema.Struct({
     ),
     { nullable: true }
   ),
-  /** The extent to which the source may change, from 0 to 1. */
+  /** How much the source may change, from 0 to 1. */
   strength: Schema.optionalWith(
     Schema.JsonNumber.pipe(Schema.between(0, 1, { message: () => "must be a number from 0.0 to 1.0" })),
     { nullable: true }

@@ -347,7 +347,7 @@ const forget = Effect.fnUntraced(function* ({ keys }: Parts) {
   return (yield* keys.forget(before)) ? 0 : Duration.hours(1)
 })
 
-/** Converts a problem to a refusal in this route's format, as it is stored. */
+/** Converts a problem to the stored refusal, in this route's format. */
 export const refusalIn =
   (shape: Shape | undefined, request_id: string): Answers.Refusal =>
   (problem) => {

@@ -21,7 +21,7 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 /** The limits on JSON text: the number of values and names (counted by their separators) and the nesting depth. */
 export const partsMax = 250_000
 export const depthMax = 1_000
-/** The length up to which text cannot exceed either limit. */
+/** Text of at most this length cannot exceed either limit. */
 const looked = 2 * depthMax
 
 const refused = (message: string, rule: string) => new InvalidRequest({ message, field: "", rule })

@@ -87,7 +87,7 @@ interface DayRow {
   readonly causes: string
 }
 
-/** The stored form, in which amounts are strings. */
+/** The stored form. Amounts are strings. */
 type Stored<A> = { readonly [K in keyof A]: A[K] extends Nano ? string : A[K] }
 
 const causesIn = (json: string): ReadonlyArray<CauseSum> =>

@@ -58,7 +58,7 @@ export const windowMinutes = 15
 /** The number of recent minutes that routing by latency considers. */
 const routedMinutes = 5
 const minute = 60_000
-/** The number of consecutive failures from which an upstream counts as `failing`. */
+/** An upstream is `failing` after this many consecutive failures. */
 const failingFrom = 3
 /** The longest `Retry-After` that is honored. */
 const retryAfterMax = 10 * minute

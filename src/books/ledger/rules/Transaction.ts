@@ -165,7 +165,7 @@ export interface Limit {
   readonly tenant_id: string
   readonly amount: Nano
   readonly period: LimitPeriod
-  /** The time from which charges count: the beginning of the month, or 0 for all time. */
+  /** Charges count from this time: the start of the month, or 0 for all time. */
   readonly start: number
   /** The charges of the key's calls since then. */
   readonly spent: Nano

@@ -26,7 +26,7 @@ export interface Cosigned {
 
 export interface Signatures {
   readonly cosigned: ReadonlyArray<Cosigned>
-  /** The names on signatures for which the page has no key. They prove nothing. */
+  /** The names on signatures that the page cannot verify, because it has no key for them. They prove nothing. */
   readonly unknown: ReadonlyArray<string>
 }
 
