@@ -731,8 +731,6 @@ export class Auditor {
       const isUnknown = status === "unknown" || (status === undefined && this.world.isFar)
       if (isUnknown && (this.computer.lives > 1 || met("mail "))) continue
       if (status === "failed" && (met("mail ") || this.world.isFar)) continue
-      // The clock jumped so far that the service gave up on the email (after three days) and deleted its row (after 30).
-      if (status === undefined && this.world.isFar) continue
       this.find(
         `no email to ${to}, who was sent credit: the email is ${status === undefined ? "missing" : String(status)}`
       )
