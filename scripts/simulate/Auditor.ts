@@ -648,7 +648,7 @@ export class Auditor {
       if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`)
         this.find("a payment was credited to the wrong tenant")
       // If an amount could not be taken back, the tenant owes it and has no credit. An event long before its payment may have been deleted.
-      if (!this.world.isFar && net !== due && !(net > due && newest!.balance === 0))
+      if (this.world.farAt === undefined && net !== due && !(net > due && newest!.balance === 0))
         this.find(
           `a payment of ${object.amount / 100} resulted in ${Number(net) / 1e9}, but ${Number(due) / 1e9} is due`
         )
@@ -721,16 +721,17 @@ export class Auditor {
 
   private letters(rows: ReturnType<Computer["query"]>): void {
     const met = (fault: string) => [...this.world.met.keys()].some((one) => one.startsWith(fault))
-    for (const { to } of this.world.sent) {
+    for (const { at, to } of this.world.sent) {
       // Each email contains its own token, so two equal emails are one email that was sent twice.
       const texts = this.world.letters.filter((letter) => letter.to === to).map(({ text }) => text)
       if (new Set(texts).size < texts.length) this.find(`an email was sent to ${String(to)} twice`)
       if (typeof to !== "string" || this.world.letters.some((letter) => letter.to === to)) continue
       const { status } = rows.find(({ recipient }) => recipient === to) ?? {}
-      // If the process ended or the connection broke during delivery, the outcome is unknown. The email's row may have been deleted since then.
-      const isUnknown = status === "unknown" || (status === undefined && this.world.isFar)
-      if (isUnknown && (this.computer.lives > 1 || met("mail "))) continue
-      if (status === "failed" && (met("mail ") || this.world.isFar)) continue
+      const { farAt } = this.world
+      if (status === undefined && farAt !== undefined && at <= farAt) continue
+      // If the process ended or the connection broke during delivery, the outcome is unknown.
+      if (status === "unknown" && (this.computer.lives > 1 || met("mail "))) continue
+      if (status === "failed" && (met("mail ") || farAt !== undefined)) continue
       this.find(
         `no email to ${to}, who was sent credit: the email is ${status === undefined ? "missing" : String(status)}`
       )

@@ -255,7 +255,7 @@ export class Budgets {
       const count = this.looks.length
       const what = await this.look(one)
       // The service deletes runs a month after they end.
-      if (this.looks.length === count && !(one.kind === "run" && this.world.isFar))
+      if (this.looks.length === count && !(one.kind === "run" && this.world.farAt !== undefined))
         this.world.findings.push(`${one.name} cannot be read: ${what}`)
     }
   }

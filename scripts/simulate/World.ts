@@ -91,6 +91,8 @@ export interface Sent {
   readonly from: Person
   readonly to: Person | string
   readonly amount: number
+  /** When it was requested. */
+  readonly at: number
   /** The most recent acknowledged status. */
   status: "pending" | "accepted" | "declined" | "revoked"
 }
@@ -145,8 +147,10 @@ export class World {
   readonly jobs: Array<Job> = []
   readonly sent: Array<Sent> = []
   readonly reloading = new Map<Person, Reloading>()
-  /** Whether the clock jumped so far that the service may have deleted events that were waiting for their payment. */
-  isFar = false
+  /**
+   * When the clock last jumped so far that the service may have deleted events that were waiting for their payment, and emails that were due.
+   */
+  farAt: number | undefined
   /** Whether the clock was set back. */
   isBack = false
   readonly events: Array<ProcessorEvent> = []
@@ -494,8 +498,8 @@ export class World {
         machine.offset += deed.millis
         if (deed.millis < 0) this.isBack = true
         if (deed.millis >= far) {
-          this.isFar = true
           for (const call of this.calls) call.old = true
+          this.farAt = machine.now
         }
         return undefined
     }
@@ -633,11 +637,12 @@ export class World {
     }
     const path = `/v1/tenants/${from.tenant}/billing/transfers`
     const asked = () => this.asPerson(from, path, request)
+    const at = this.computer.machine.now
     const answers = await Promise.all(twice ? [asked(), asked()] : [asked()])
     const made = answers.filter(({ complete, status }) => complete && (status === 200 || status === 201))
     const ids = new Set(made.map((heard) => String(bodyOf(heard).result.id)))
     if (ids.size > 1) this.findings.push(`one Idempotency-Key created ${ids.size} transfers`)
-    for (const id of ids) this.sent.push({ id, from, to: recipient, amount, status: "pending" })
+    for (const id of ids) this.sent.push({ id, from, to: recipient, amount, at, status: "pending" })
     return answers.map((heard) => said("a transfer", heard)).join(", ")
   }
 
