@@ -5,7 +5,7 @@
 import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
 import { clientAbortFiberId } from "@effect/platform/HttpServerError"
-import { Context, Effect } from "effect"
+import { Array as Arr, Context, Effect } from "effect"
 import { Readable } from "node:stream"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { traced, Tracing } from "../../kernel/Tracing.ts"
@@ -57,7 +57,7 @@ interface Route {
   readonly shape: Shape | undefined
 }
 
-const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
+const routesIn = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
   endpointsOf(api).map(({ annotations, endpoint, middleware }) => {
     const own = Context.get(annotations, BodyBytesMax)
     const open = middleware.size === 0
@@ -81,6 +81,16 @@ const routesOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
     }
   })
 
+/** Returns the first two segments of a path: `/v1/runs`. */
+const startOf = (path: string): string => path.replace(/\/$/, "").split("/", 3).join("/")
+
+/** Returns a function that finds the routes of a path. It tests only the patterns with the same first two segments. */
+const routeFinder = (routes: ReadonlyArray<Route>): ((path: string) => ReadonlyArray<Route>) => {
+  const [literal, variable] = Arr.partition(routes, ({ path }) => /[:*]/.test(startOf(path)))
+  const groups = new Map(Object.entries(Arr.groupBy(literal, ({ path }) => startOf(path))))
+  return (path) => [...(groups.get(startOf(path)) ?? []), ...variable].filter(({ pattern }) => pattern.test(path))
+}
+
 /** Returns the path as the router reads it: the part before `?`, `;` or `#`, with all escapes decoded except those of separators. */
 const pathOf = (url: string): string => {
   const path = url.split(/[?;#]/, 1)[0]!
@@ -94,7 +104,7 @@ const pathOf = (url: string): string => {
 // ---- the middleware ---------------------------------------------------------------------------------------------------------
 
 interface Facts {
-  readonly routes: ReadonlyArray<Route>
+  readonly routesOf: (path: string) => ReadonlyArray<Route>
   readonly observe: Observe
   readonly logRefused: LogRefused
   readonly tracing: boolean
@@ -106,7 +116,7 @@ export const ApiMiddleware = HttpApiBuilder.middleware(
   Effect.gen(function* () {
     const { api } = yield* HttpApi.Api
     const facts: Facts = {
-      routes: routesOf(api as unknown as HttpApi.HttpApi.AnyWithProps),
+      routesOf: routeFinder(routesIn(api as unknown as HttpApi.HttpApi.AnyWithProps)),
       observe: yield* Observer,
       logRefused: yield* RefusedCalls,
       tracing: yield* Tracing,
@@ -120,10 +130,10 @@ export const ApiMiddleware = HttpApiBuilder.middleware(
   })
 )
 
-const served = ({ bytes, limits, logRefused, observe, routes, tracing }: Facts, app: HttpApp.Default) =>
+const served = ({ bytes, limits, logRefused, observe, routesOf, tracing }: Facts, app: HttpApp.Default) =>
   Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
     const path = pathOf(request.url)
-    const samePath = routes.filter(({ pattern }) => pattern.test(path))
+    const samePath = routesOf(path)
     const route = samePath.find(({ method }) => method === request.method)
     const name = route === undefined ? "unmatched" : `${route.method} ${route.path}`
     const request_id = RequestId.next()

@@ -2,7 +2,7 @@
  * An isolated `HttpApi` application. The platform's builder shares one collection of routes, one of middleware and one of router settings among all
  * `HttpApi`s in a program. With `Face`, each application gets its own.
  */
-import { Etag, HttpApiBuilder, HttpRouter } from "@effect/platform"
+import { Etag, FileSystem, HttpApiBuilder, HttpPlatform, HttpRouter, Path } from "@effect/platform"
 import type { HttpApi, HttpApp, HttpServerRequest } from "@effect/platform"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodeHttpPlatform from "@effect/platform-node/NodeHttpPlatform"
@@ -40,7 +40,9 @@ const app = Effect.gen(function* () {
     ignoreDuplicateSlashes: false,
     maxParamLength: Number.POSITIVE_INFINITY
   })
-  const context = yield* Effect.context<HttpRouter.HttpRouter.DefaultServices>()
+  // The services that were needed to build the routes stay out, because the context is copied several times per request.
+  const services = yield* Effect.context<HttpRouter.HttpRouter.DefaultServices>()
+  const context = Context.pick(HttpPlatform.HttpPlatform, Etag.Generator, FileSystem.FileSystem, Path.Path)(services)
   // @effect-diagnostics-next-line returnEffectInGen:off -- built once, it serves every request
   return Effect.mapInputContext(app, (request: Context.Context<HttpServerRequest.HttpServerRequest>) =>
     Context.merge(context, request)

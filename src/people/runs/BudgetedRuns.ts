@@ -236,11 +236,9 @@ const creating = (dependencies: Dependencies): BudgetedRunsContract["create"] =>
     yield* checkParentsModels(run.models, caller)
     yield* checkModels(known, run.models, caller.allowed_models, "models")
     const tags = yield* tagsWithin(run.tags, caller)
-    const [parent, ancestors] = yield* Effect.all(
-      [parentOf(dependencies, application_id, runs[0]), budgetsOf(sql, [...runs, application_id], now)],
-      { concurrency: 2 }
-    )
+    const parent = yield* parentOf(dependencies, application_id, runs[0])
     if (parent === undefined || parent.expires_at <= now) return yield* new InvalidKey()
+    const ancestors = yield* budgetsOf(sql, [...runs, application_id], now)
     const nearest = [...runs, application_id]
     const budgets = ancestors.toSorted((a, b) => nearest.indexOf(a.id) - nearest.indexOf(b.id))
     yield* checkLimit(run.limit, budgets, now)
@@ -300,9 +298,8 @@ const write = (
 const ending = ({ belonging, sql, writer }: Dependencies): BudgetedRunsContract["end"] =>
   Effect.fn("BudgetedRuns.end")(function* (request) {
     const now = yield* Clock.currentTimeMillis
-    const [row, [budget]] = yield* Effect.all([rowOf(sql, request), budgetsOf(sql, [request.run_id], now)], {
-      concurrency: 2
-    })
+    const row = yield* rowOf(sql, request)
+    const [budget] = yield* budgetsOf(sql, [row.id], now)
     if (budget === undefined) return yield* new RunNotFound({ run_id: row.id })
     if (row.ended_at !== null || row.expires_at <= now) return shown(row, budget, now)
     const open: Fragment = sql`${within(sql, row.path)} AND ended_at IS NULL`
