@@ -122,6 +122,17 @@ const ratesFor = (shape: Shape | undefined) => ({
   ...(shape?.rateHeaders !== undefined && { ...anthropicRates("Requests"), ...anthropicRates("Tokens") })
 })
 
+/** The statuses of an admitted call, and of a refusal by a budget. */
+const ratedStatuses = ["200", "400", "402", "429", "500", "503"]
+
+/** Adds the rate limit headers to the responses that carry them. */
+const rated = ({ responses }: Operation, shape: Shape | undefined): void => {
+  for (const status of ratedStatuses) {
+    const response = responses[status]
+    if (response !== undefined) response.headers = { ...response.headers, ...ratesFor(shape) }
+  }
+}
+
 type Content = Record<string, { schema: JsonSchema; example?: unknown }>
 
 interface JsonSchema {
@@ -171,7 +182,7 @@ export const described =
             const answers = Context.get(mergedAnnotations, Streams) ? { ...usage, ...fallback } : usage
             operation.responses["200"]!.headers = says ? { ...charge, ...answers } : charge
           }
-          operation.responses["200"]!.headers = { ...operation.responses["200"]!.headers, ...ratesFor(shape) }
+          rated(operation, shape)
         }
         for (const tag of middleware) {
           if ("demand" in tag) demand(operation, String(tag.demand))
