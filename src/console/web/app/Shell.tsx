@@ -51,7 +51,7 @@ export const Shell = ({ aside, bottom, home = "/", live, name, nav, tone, top }:
   const isFirst = useRef(true)
   useEffect(() => {
     setOpen(false)
-    // Moves the focus so that a screen reader starts at the new view.
+    // Moves the focus, because a screen reader should start at the new view.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     isFirst.current = false
   }, [pathname])

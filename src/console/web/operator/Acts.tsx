@@ -112,7 +112,7 @@ const trimmed = (draft: Draft): { readonly [K in TextOf]: string | undefined } =
 const statusText = (name: string, status: string, changed: boolean): string =>
   changed ? (status === "suspended" ? t.suspended : t.activated)(name) : t.unchanged(name, status)
 
-/** Performs the action and describes the result. */
+/** Performs the action. Resolves to a sentence about the result. */
 const perform = async (act: Act, draft: Draft): Promise<string> => {
   const { id, name } = act.of
   const { reason: given } = trimmed(draft)
@@ -244,7 +244,7 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
   )
 }
 
-/** Shows the dialog for the chosen action. Renders nothing if none is chosen. */
+/** Shows the dialog for `act`. Without an action, the dialog is closed. */
 export const ActDialog = ({ act, onClose }: { readonly act: Act | undefined; readonly onClose: () => void }) => (
   <Dialog title={act === undefined ? "" : wordingOf(act, "").title} isOpen={act !== undefined} onClose={onClose}>
     {act === undefined ? null : <Form key={`${act.kind} ${act.of.id}`} act={act} onClose={onClose} />}

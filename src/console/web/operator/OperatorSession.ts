@@ -1,6 +1,6 @@
 /**
- * The operator's session. It begins with a link that `tollgate operator` prints. The code is in the link's fragment (`#`), which browsers do not
- * send.
+ * The operator's session. It begins with a link that `tollgate operator` prints. The link's fragment (`#`), which browsers do not send, contains a
+ * code.
  */
 import { addressOf } from "../app/Base.ts"
 import { clientWith } from "../app/Client.ts"

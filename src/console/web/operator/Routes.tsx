@@ -2,7 +2,7 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import type { AnyRoute } from "@tanstack/react-router"
 
-/** Picks the named search parameters. All of them are strings. */
+/** Picks those of the named search parameters that are nonempty strings. */
 const only =
   <K extends string>(...names: ReadonlyArray<K>) =>
   (search: Record<string, unknown>): { readonly [N in K]?: string | undefined } =>
@@ -85,7 +85,6 @@ const watchRoutes = <R extends AnyRoute>(frame: R) => {
   return [upstreams, costs, drift, reconciliations, reservations, owed] as const
 }
 
-/** Returns the routes below `/operator`. */
 export const operatorRoutes = <R extends AnyRoute>(root: R) => {
   const frame = createRoute({
     getParentRoute: () => root,

@@ -83,7 +83,7 @@ const Revoke = ({ of, onClose }: { readonly of: Key | undefined; readonly onClos
 
 type Acting = { readonly kind: "change" | "revoke"; readonly key: Key } | undefined
 
-/** Returns the table's columns. `act` opens the dialog for a row's button. */
+/** `act` opens the dialog for a row's button. */
 const columnsOf = (act: (acting: Acting) => void): ReadonlyArray<Column<Key>> => [
   {
     id: "name",

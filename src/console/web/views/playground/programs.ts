@@ -6,7 +6,6 @@ const keyName = "API_KEY"
 
 const json = (value: unknown, indent = 2): string => JSON.stringify(value, null, indent)
 
-/** Quotes a string for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /** Writes a JSON value in Python syntax. */
