@@ -1,4 +1,4 @@
-/** A story's people with their requests and responses, the outside world's view, and the implementation of each kind of step. */
+/** The people of a story with their requests and responses, the outside world's records, and the implementation of each kind of step. */
 import { createHmac } from "node:crypto"
 import { Budgets } from "./Budgets.ts"
 import type { Run } from "./Budgets.ts"
@@ -60,13 +60,12 @@ export interface Call {
   readonly seen: Array<Seen>
   readonly heard: Array<Heard>
   readonly request: Request
-  /** The attempts, each with its life, start and end. */
   readonly asked: Array<Asked>
-  /** The run whose key made the call, and that run's parents. */
+  /** The run that made the call, and its parents. */
   readonly runs: ReadonlyArray<Run>
-  /** Whether it used the key for budgets or the key of a run. */
+  /** Whether the call used the key for budgets or the key of a run. */
   readonly budgeted: boolean
-  /** Whether its Idempotency-Key may have been deleted. */
+  /** Whether the service may have deleted the Idempotency-Key. */
   old: boolean
 }
 
@@ -91,7 +90,6 @@ export interface Sent {
   readonly from: Person
   readonly to: Person | string
   readonly amount: number
-  /** When it was requested. */
   readonly at: number
   /** The most recent acknowledged status. */
   status: "pending" | "accepted" | "declined" | "revoked"
@@ -112,13 +110,15 @@ export interface ProcessorEvent {
   readonly id: string
   readonly type: string
   readonly body: string
-  /** The event's payment, if any. */
   readonly payment: string | undefined
-  /** The status of each delivery. */
+  /** The status of each delivery, or 0 without a complete response. */
   readonly answers: Array<number>
 }
 
-/** Prices in nano-USD per token, for computing a call's expected cost independently of the service. */
+/**
+ * The prices of a prompt token and a completion token in nano-USD, and a divisor of both. They give a call's expected cost independently of the
+ * service.
+ */
 const prices = {
   "sandbox-small": [150n, 600n, 1n],
   "sandbox-large": [3_000n, 15_000n, 1n],
@@ -136,7 +136,7 @@ export const priceOf = (model: keyof typeof prices, prompt: number, completion: 
 const clientId = "sandbox-client"
 /** Returns how much credit each person buys, in USD. Most people have enough, but one person has little. */
 const boughtBy = (place: number): number => (place === 1 ? 0.02 : 0.8)
-/** The minimum length of a clock jump, in milliseconds, that may make the service delete data that it stores for days. */
+/** After a clock jump of this many milliseconds, the service may delete data that it stores for days. */
 const far = 7 * 86_400_000
 
 export class World {
@@ -148,7 +148,8 @@ export class World {
   readonly sent: Array<Sent> = []
   readonly reloading = new Map<Person, Reloading>()
   /**
-   * When the clock last jumped so far that the service may have deleted events that were waiting for their payment, and emails that were due.
+   * When the clock last jumped by at least `far`. The service may then have deleted events that were waiting for their payment, and emails that were
+   * due.
    */
   farAt: number | undefined
   /** Whether the clock was set back. */
@@ -159,7 +160,7 @@ export class World {
   readonly budgets = new Budgets(this)
   /** When another host released the open calls. */
   readonly lapses: Array<number> = []
-  /** The tenant that several people share. */
+  /** The tenant that the first person owns and the other people join. */
   team = { tenant: "", account: "" }
   /** The operations that have not ended, by the number of their step. */
   readonly open = new Map<number, string>()
@@ -242,7 +243,7 @@ export class World {
       if (manner.kind !== "well") this.meet(`vendor ${manner.kind}`)
       return faultOf(manner)
     }
-    // This is a poll of a job.
+    // The service polls a job.
     if (service === "images") return undefined
     if (service === "media") {
       const submitted = /"prompt":"job(\d+)"/.exec(text)?.[1]
@@ -311,7 +312,7 @@ export class World {
     return bodyOf(await this.ask(`${this.computer.world.control}${path}`, json === undefined ? {} : { json }))
   }
 
-  /** Signs a person in. Returns whether that succeeded. */
+  /** Returns whether the sign-in succeeded. */
   private async signIn(who: Person): Promise<boolean> {
     const issued = bodyOf(await this.ask(`${this.computer.world.issuer}/token`, { json: { email: who.email } }))
     const heard = await this.ask("/v1/auth/google", { json: { id_token: issued?.id_token, client_id: clientId } })
@@ -354,7 +355,7 @@ export class World {
 
   // ---- set-up -----------------------------------------------------------------------------------------------------------
 
-  /** Signs people in, gives them keys and credit, and adds some of them to a team. No faults happen in the meantime. */
+  /** Signs people in, gives them keys and credit, and adds them to a team. No faults happen in the meantime. */
   async begin({ people, steps }: Story): Promise<void> {
     const hasBudgets = steps.some(({ deed }) => isOfBudgets(deed))
     await this.control("/webhooks", { hold: true })
@@ -646,7 +647,7 @@ export class World {
     return answers.map((heard) => said("a transfer", heard)).join(", ")
   }
 
-  /** Returns the amount in USD that the person may send, or the person's balance, according to the service. */
+  /** Returns the amount in USD that the person can send, or the person's balance. Returns `undefined` if the request fails. */
   private async amountOf(who: Person, what: "giftable" | "everything"): Promise<number | undefined> {
     const heard = await this.asPerson(who, `/v1/tenants/${who.tenant}/billing`)
     if (!heard.complete || heard.status !== 200) return undefined
@@ -783,7 +784,7 @@ export class World {
     const { id } = person.limited
     if (id === "") return "there is no such key"
     const most = mills / 1_000
-    // The new limit may be stored regardless of the response, so spending is compared with the highest limit ever requested.
+    // The service may have stored the new limit regardless of the response, so spending is compared with the highest limit ever requested.
     person.limited.most = Math.max(person.limited.most, most)
     const path = `/v1/tenants/${person.tenant}/applications/${id}`
     return said("the limit", await this.asPerson(person, path, { method: "PATCH", json: { spending_limit_usd: most } }))
@@ -832,7 +833,7 @@ const bodyBy: { readonly [Name in ProtocolName]: (deed: Of<"chat">, content: str
   })
 }
 
-/** Returns the limit in a request. The vendor of Responses requires at least 16 tokens. */
+/** Returns a request's token limit. The Responses protocol requires at least 16. */
 export const limitIn = ({ limit, protocol }: Pick<Of<"chat">, "limit" | "protocol">): number | undefined =>
   limit !== undefined && protocol === "responses" ? Math.max(16, limit) : limit
 
@@ -884,7 +885,7 @@ const isOfBudgets = (deed: Deed): boolean =>
 const said = (what: string, { complete, error, status }: Heard): string =>
   `${what}: ${status === 0 ? "no answer" : status}${complete ? "" : ` (${error ?? "cut"})`}`
 
-/** Returns the sandbox's fault for a vendor's behavior. For a model call, the fault includes figures. */
+/** Returns the sandbox's fault for a vendor's behavior. For some behaviors in a model call, the fault contains a response. */
 const faultOf = (manner: Manner, call?: Call, service?: string): object | undefined => {
   switch (manner.kind) {
     case "well":
@@ -927,7 +928,7 @@ const stopped = (call: Call): object => {
 
 export const absurd = { prompt_tokens: 1_000_000_000, completion_tokens: 1_000_000_000, total_tokens: 2_000_000_000 }
 
-/** Builds a response of ten words, with or without these figures. */
+/** Builds a response of ten words that reports this usage, if any. */
 const figures = ({ deed }: Call, usage: object | undefined): object => {
   const head = { id: "chatcmpl-simulated", created: 0, model: deed.model }
   const text = "w w w w w w w w w w"
@@ -946,7 +947,7 @@ const figures = ({ deed }: Call, usage: object | undefined): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** Builds a Responses stream whose last event repeats the answer with nine megabytes of additional data. */
+/** Builds a Responses stream. Its last event repeats the answer with nine megabytes of additional data. */
 const longStream = ({ deed, words }: Call): object => {
   const tokens = Math.min(words, deed.limit ?? words, 10)
   const event = (type: string, more: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
@@ -960,5 +961,5 @@ const longStream = ({ deed, words }: Call): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** Creates the randomness after the last step, independent of any step. */
+/** Creates the source of randomness after the last step. It does not depend on any step. */
 export const endOf = (seed: string) => random(`end ${seed}`)
