@@ -145,7 +145,6 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("../views/keys/Keys.tsx"), "Keys")
 })
 
-/** Picks the named search parameters that are present. */
 const only =
   <Name extends string>(...names: ReadonlyArray<Name>) =>
   (search: Record<string, unknown>): { readonly [name in Name]?: string } =>

@@ -24,12 +24,10 @@ export interface NavEntry {
 
 interface ShellProps {
   readonly name: ReactNode
-  /** The target of the link on the name. */
   readonly home?: NonNullable<LinkProps["to"]>
   readonly nav: ReadonlyArray<ReadonlyArray<NavEntry>>
   /** Shown below the name. */
   readonly top?: ReactNode
-  /** Shown at the bottom of the column. */
   readonly bottom: ReactNode
   readonly live: LiveState
   /** Shown next to the menu button on a phone. */

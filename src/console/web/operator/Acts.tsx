@@ -13,7 +13,6 @@ import { decimal, serializer } from "./amounts.ts"
 import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
-/** The target of an action. */
 interface Named {
   readonly id: string
   readonly name: string
@@ -244,7 +243,6 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
   )
 }
 
-/** Shows the dialog for `act`. Without an action, the dialog is closed. */
 export const ActDialog = ({ act, onClose }: { readonly act: Act | undefined; readonly onClose: () => void }) => (
   <Dialog title={act === undefined ? "" : wordingOf(act, "").title} isOpen={act !== undefined} onClose={onClose}>
     {act === undefined ? null : <Form key={`${act.kind} ${act.of.id}`} act={act} onClose={onClose} />}

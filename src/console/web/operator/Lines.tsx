@@ -197,7 +197,6 @@ interface CallLinesProps {
   readonly isStale?: boolean
   /** Leaves out the tenant column, because all calls belong to one tenant. */
   readonly isOfOne?: boolean
-  /** The names of tenants, by id. */
   readonly names?: ReadonlyMap<string, string>
 }
 

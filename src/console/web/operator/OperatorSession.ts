@@ -39,5 +39,4 @@ const end = async (): Promise<void> => {
 
 export const operatorSession = new Session<OperatorGrant>({ name: "console.operator", renew, end })
 
-/** Sends requests as the operator. */
 export const operatorApi = clientWith(operatorSession)

@@ -26,7 +26,6 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const t = texts.overview
 
-/** Renders a trend line without axes. */
 const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => {
   // Pads the values with zeros to a full minute.
   const values = [...Array.from({ length: Math.max(0, 60 - seen.length) }, () => 0), ...seen]

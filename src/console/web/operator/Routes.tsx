@@ -13,7 +13,6 @@ const only =
       })
     ) as { readonly [N in K]?: string }
 
-/** Returns the routes of the views that create people, tenants, credentials and credit. */
 const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   const people = createRoute({
     getParentRoute: () => frame,
@@ -48,7 +47,6 @@ const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   return [people, tenants, managementKeys, allowances, vouchers, budgets] as const
 }
 
-/** Returns the routes of the views for vendors, costs and money in flight. */
 const watchRoutes = <R extends AnyRoute>(frame: R) => {
   const upstreams = createRoute({
     getParentRoute: () => frame,

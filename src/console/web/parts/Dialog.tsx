@@ -73,7 +73,6 @@ interface ConfirmProps {
   readonly onClose: () => void
 }
 
-/** Asks the user to confirm an irreversible action. */
 export const Confirm = ({
   action,
   children,

@@ -161,7 +161,6 @@ export const CheckField = ({ help, label, onChange, value }: CheckFieldProps) =>
 
 interface FormOfProps {
   readonly onSubmit: () => void
-  /** The error from the last submission. */
   readonly error: unknown
   readonly children: ReactNode
   readonly actions: ReactNode

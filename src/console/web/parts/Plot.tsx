@@ -27,7 +27,6 @@ export interface PlotProps {
   readonly series: ReadonlyArray<PlotSeries>
   /** Formats a value as a short string, for the axis and the legend. */
   readonly format: (value: number) => string
-  /** Formats the start of a bucket. */
   readonly formatTime: (seconds: number) => string
   /** Formats a short label for the axis. */
   readonly formatTick: (seconds: number) => string
@@ -163,7 +162,6 @@ const FiguresTable = (props: FiguresProps) => {
 }
 
 interface PointedProps {
-  /** The bucket at the pointer, as text. */
   readonly time: string | undefined
   readonly sum: string
 }

@@ -196,12 +196,10 @@ export const Pages = ({ children, onNext, onPrevious }: PagesProps) => (
 )
 
 interface NumberedPagesProps {
-  /** The first page is 1. */
   readonly page: number
   readonly perPage: number
   /** The number of rows on this page. */
   readonly shown: number
-  /** The number of rows on all pages. */
   readonly total: number
   readonly go: (page: number) => void
 }

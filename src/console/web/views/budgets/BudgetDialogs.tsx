@@ -136,7 +136,6 @@ const Conditions = ({ field }: { readonly field: FieldOf }) =>
     />
   ))
 
-/** The requests that the dialogs send when they are submitted. */
 export interface Ways {
   readonly create: (body: NewBudget, draft: Draft) => Promise<unknown>
   readonly change: (budget_id: string, body: Schemas["BudgetChange"]) => Promise<unknown>

@@ -116,7 +116,6 @@ interface SettingsProps {
   readonly onClose: () => void
 }
 
-/** Returns the form's values and the mutation that saves them. */
 const useSettingsForm = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()

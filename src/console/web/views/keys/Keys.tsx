@@ -24,7 +24,6 @@ export type Key = Schemas["Application"]
 
 const route = getRouteApi("/person/keys")
 
-/** Shows with a bar how much of the limit is spent. */
 const Spent = ({ of }: { readonly of: Key }) => {
   const { spending_limit_period: period, spending_limit_usd: limit, spent_usd: spent } = of
   if (limit === undefined || spent === undefined) return <span className="quiet">{texts.keys.noLimit}</span>

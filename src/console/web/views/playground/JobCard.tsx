@@ -40,7 +40,6 @@ interface ResultProps {
   readonly index: number
 }
 
-/** Renders a link that downloads a file through the service. */
 const Save = ({ file, name }: { readonly file: string; readonly name: string }) => (
   <div>
     <a className="button button-ghost" href={file} download={name}>

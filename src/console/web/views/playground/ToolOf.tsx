@@ -18,7 +18,6 @@ import { useRuns } from "./runs.ts"
 import type { Run, Runs } from "./runs.ts"
 
 interface OfRun<Input, Output> {
-  /** Summarizes the request in one line. */
   readonly asked: (input: Input) => ReactNode
   readonly shown: (output: Output, input: Input) => ReactNode
   /** Facts to show in addition to the charge and the time. */

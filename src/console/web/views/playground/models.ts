@@ -40,7 +40,6 @@ export const priceText = (model: ChatModel): string =>
 
 export const contextText = ({ context_length }: ChatModel): string => playgroundTexts.context(count(context_length))
 
-/** The approximate number of characters per token. */
 const charactersOfToken = 4
 const tokensIn = (text: string): bigint => BigInt(Math.ceil(text.length / charactersOfToken))
 

@@ -4,7 +4,6 @@ import { fetchWith } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
 import { refusalOf } from "../../app/Refusal.ts"
 
-/** The output of a call, and the figures from its response headers. */
 export interface Answered<Output> {
   readonly output: Output
   /** In USD, as a decimal string. */

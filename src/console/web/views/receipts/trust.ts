@@ -14,7 +14,6 @@ interface Pinned {
 }
 
 export interface Trust {
-  /** The keys that verify receipts. */
   readonly keys: ReadonlyArray<string>
   /** The service's keys that contradict the stored keys. */
   readonly changed: ReadonlyArray<string>

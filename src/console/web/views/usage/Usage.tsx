@@ -195,7 +195,6 @@ const perPage = 50
 
 const states = ["all", "ok", "failed"] as const
 
-/** Shows the active filters, each with a button that removes it. */
 const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly change: Change }) => {
   const nameOf = useNames(search.account !== undefined)
   return choices.map((by) => {
@@ -210,7 +209,6 @@ const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly c
   })
 }
 
-/** Returns the filter as the API's query parameters. */
 const filterOf = (search: UsageSearch) => ({
   ...labelsOf(search),
   ...dimensionsOf(search)
