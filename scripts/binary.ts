@@ -171,7 +171,6 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   }
 }
 
-/** Returns the additional files in an executable of this architecture. */
 const ownFiles = (driver: string, arch: Architecture) => {
   const addon = readFileSync(join(driver, "prebuilds", `linux-${arch}.node`))
   const hash = createHash("sha256").update(addon).digest("hex").slice(0, 16)

@@ -45,7 +45,7 @@ const unused: Plugin = {
   name: "parts of packages that are not used",
   setup: ({ onLoad, onResolve }) => {
     replace(partly, "partly", { onLoad, onResolve })
-    // esbuild bundles all exports of this file with its first user. Without this line, the documents' page is loaded only on demand.
+    // esbuild bundles all exports of this file with its first user. Without this export, the documents' page stays in a separate file.
     onLoad({ filter: /@effect\/platform\/dist\/esm\/index\.js$/ }, async ({ path }) => ({
       contents: (await readFile(path, "utf8")).replace(/^export \* as HttpApiSwagger .*$/m, "")
     }))
@@ -124,7 +124,7 @@ export const withoutSchemas: Plugin = {
     )
 }
 
-/** Removes the connection pool from the thread for long responses, because that thread calls no upstream. */
+/** Removes the connection pool from the thread for long bodies, because that thread calls no upstream. */
 export const withoutPool: Plugin = {
   name: "no pool of connections in the thread",
   setup: (build) => replace([[/^undici$/, /\/src\//, "export const Pool = undefined"]], "poolless", build)

@@ -17,7 +17,6 @@ export const searchPrice = 5_000_000
 /** The initial credit of each caller, in USD. */
 export const credit = 100_000
 
-/** The number of callers in workloads with many callers. */
 export const manyCallers = 1_000
 
 /** A single caller uses only the first model. Many callers use all of them. */
@@ -32,7 +31,6 @@ export const pathOf = {
   responses: "/v1/responses"
 } as const
 
-/** The end of a complete stream in each protocol. */
 const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', responses: "}}\n\n" } as const
 
 // ---- prompts ------------------------------------------------------------------------------------------------------------
@@ -82,7 +80,6 @@ export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = f
   return written(filler.repeat(Math.ceil(missing / filler.length)).slice(0, missing))
 }
 
-/** Builds the same request in another protocol. */
 const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
   const chat = JSON.parse(chatBody({ model, stream })) as {
     readonly messages: ReadonlyArray<{ readonly content: string }>

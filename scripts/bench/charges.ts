@@ -14,7 +14,6 @@ import type { Line } from "./store.ts"
 
 const abreast = 64
 
-/** An order that starts a round of this many seconds. */
 export interface RoundOrder {
   readonly seconds: number
 }
@@ -116,7 +115,6 @@ const opening = (amount: bigint): Transaction => ({
   statements: []
 })
 
-/** Charges through the writer, as every charge in the service does. */
 const ours = Effect.gen(function* () {
   const file = join(directory, "ours.db")
   const layer = Layer.provide(Writer.layerThread(file), Sql.layer(file))

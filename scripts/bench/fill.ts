@@ -21,7 +21,6 @@ type Stretch = { readonly calls: number; readonly from: number; readonly to: num
 
 export type FillOrder = Stretch | { readonly end: true }
 
-/** The result of a stretch. */
 export interface Filled {
   readonly calls: number
   readonly rate: number

@@ -14,7 +14,6 @@ const [mode, upstream, directory, callers] = process.argv.slice(2) as [string, s
 
 const agent = new Agent({ keepAlive: true })
 
-/** Sends a body to the upstream and relays its response. */
 const call = (
   body: Buffer,
   answered: (answer: IncomingMessage) => void,

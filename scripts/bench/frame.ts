@@ -15,11 +15,11 @@ export interface Options {
   /** The path of the built service's `main.js`. */
   readonly main: string
   readonly peer: boolean
-  /** The number of calls in the database that `growth` fills. */
+  /** The number of calls in the databases that `growth` and `console` fill. */
   readonly calls: number
   /** The number of different tags and end users in the first tenant's calls in `growth`. */
   readonly labels: number
-  /** The folder where `growth` stores its database for the next run. */
+  /** The folder where `growth` and `console` store their database for the next run. */
   readonly keep: string | undefined
 }
 
@@ -36,7 +36,7 @@ export interface Bench {
 /** A part of the benchmark. It prints its own measurements. */
 export interface Part {
   readonly name: string
-  /** Its line in `--help`. */
+  /** The line in `--help`. */
   readonly about: string
   readonly run: (bench: Bench) => Promise<void>
 }
@@ -57,7 +57,6 @@ export interface Target {
 
 /** A target, with the charges that its database must show. */
 export interface Contender extends Target {
-  /** The number of successful calls so far. */
   served: number
   /** The amount that each caller owes so far, in nano-USD. */
   readonly due: Array<number>
@@ -138,7 +137,7 @@ const summary = (runs: ReadonlyArray<Run>): Summary => ({
   p99: median(runs.map((run) => run.p99))
 })
 
-/** Drives each contender without measuring, so that V8 optimizes the code and caches fill up. */
+/** Drives each contender without measuring, until V8 has optimized the code and caches are full. */
 export const warmUp = async (
   load: ChildProcess,
   workload: Workload,

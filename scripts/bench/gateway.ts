@@ -53,7 +53,6 @@ export const configuration = ({ issuer, port }: Outside): object => ({
   rate_limits: { sign_in: 1_000_000 }
 })
 
-/** A person and the key that this person created. */
 export interface Caller {
   readonly account: string
   readonly tenant: string
@@ -90,7 +89,6 @@ export interface GatewayOptions {
   readonly directory: string
   /** The PostgreSQL database to use, instead of a SQLite file in `directory`. */
   readonly database?: string
-  /** Additional flags for Node. */
   readonly flags?: ReadonlyArray<string>
   readonly env?: Readonly<Record<string, string>>
   readonly configure?: (configuration: Readonly<Record<string, unknown>>) => object
@@ -223,7 +221,7 @@ export const call = async <A>(
   return JSON.parse(text) as { readonly result: A }
 }
 
-/** Signs a person in through the issuer, for the first time or again, and returns an access token. */
+/** Signs a person in through the issuer and returns an access token. The first sign-in creates the account. */
 export const signIn = async (base: string, { issuer }: Outside, email: string): Promise<string> => {
   const { id_token } = await call("POST", `${issuer}/token`, undefined, { email })
   const { result } = await call<{ readonly token_response: { readonly access_token: string } }>(

@@ -3,7 +3,6 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { endWithParent, report } from "./processes.ts"
 
-/** The size of a large body, in bytes. */
 export const largeBytes = 30_000_000
 
 /** The content of a large body: one base64 attachment, one text, or many short messages. */
@@ -51,7 +50,6 @@ const spoken = (protocol: ClientProtocol, content: Content): ReadonlyArray<objec
   }
 }
 
-/** Builds a large request of a client. */
 export const promptOf = (protocol: ClientProtocol, content: Content, model: string): string => {
   const messages = spoken(protocol, content)
   switch (protocol) {

@@ -6,7 +6,6 @@ import type { Socket } from "node:net"
 import { callSequence } from "./calls.ts"
 import { endWithParent, report } from "./processes.ts"
 
-/** The calls to send: their content, target and rate. */
 export interface Order {
   readonly port: number
   readonly method: "GET" | "POST"
@@ -35,20 +34,16 @@ export interface Outcome {
   readonly rate: number
   /** The number of successful calls, including calls that were still open when the measured time ended. The database must show this number. */
   readonly calls: number
-  /** The number of successful calls of each caller. */
   readonly byCaller: ReadonlyArray<number>
   readonly failures: number
-  /** The first few errors. */
   readonly wrong: ReadonlyArray<string>
   readonly p50: number
   readonly p99: number
   /** The median time to the first byte of a body. */
   readonly first: number
-  /** The first body, for inspection. */
   readonly sample: string
 }
 
-/** An open call on a connection. */
 interface Call {
   readonly caller: number
   readonly arrived: number

@@ -40,7 +40,6 @@ const whole = (body: string): Buffer =>
     `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
 
-/** The responses of the other tools, by path. */
 const tools: Readonly<Record<string, Buffer>> = {
   "/v1/systemone": whole(
     JSON.stringify({
@@ -240,7 +239,6 @@ export interface TrickleOrder {
   readonly end: boolean
 }
 
-/** The open streams, each with the function that completes it. */
 const open = new Map<Socket, () => void>()
 
 /** Sends one chunk to every stream per `trickleEvery`, with the chunks spread evenly over that time. */

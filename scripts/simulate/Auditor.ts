@@ -67,7 +67,6 @@ export class Auditor {
   private readonly computer: Computer
   private readonly world: World
   private readonly note: (line: string) => void
-  /** Whether any step set the clock. */
   private readonly jumped: boolean
   private tenants = new Map<string, Tenant>()
 
@@ -420,7 +419,6 @@ export class Auditor {
       this.find(`call ${id} was served by its vendor but not charged`)
   }
 
-  /** Returns whether another host may have released the call. */
   private mayBeReleased({ asked }: Call): boolean {
     return this.world.lapses.some((lapse) => asked.some(({ from }) => from <= lapse))
   }
@@ -766,7 +764,6 @@ const isFailing: ReadonlySet<string> = new Set(["refuses", "cut", "stops"])
 const wasRemoved = ({ asked, who }: Call): boolean =>
   who.removed !== undefined && asked.every(({ from }) => from > who.removed!)
 
-/** Returns whether the client received the complete response. */
 const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean => {
   if (!complete || status !== 200) return false
   if (text.startsWith("data:")) return text.trimEnd().endsWith("data: [DONE]") && !text.includes('data: {"error"')

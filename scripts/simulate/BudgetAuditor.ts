@@ -306,7 +306,6 @@ const isRefused = ({ seen }: Call, { heard }: Asked): boolean =>
 
 const refusals: ReadonlySet<number> = new Set([400, 401, 402, 403, 409, 429])
 
-/** Returns whether these terms may have applied during an attempt. */
 const mayApply = (all: ReadonlyArray<Terms>, one: Terms, { from, until }: Asked): boolean =>
   one.from <= until && !all.some((later) => later !== one && later.from >= one.until && later.until <= from)
 

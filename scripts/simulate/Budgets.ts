@@ -7,7 +7,6 @@ import type { Call, Person, World } from "./World.ts"
 
 type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 
-/** The terms that a person requested. */
 export interface Terms {
   readonly limit: LimitOf
   readonly mode: "refuse" | "notify"

@@ -8,7 +8,6 @@ import { readFile } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { common, directly, root } from "../bundle.ts"
 
-/** A fragment of a source file, with its replacement. */
 export interface Change {
   readonly file: string
   readonly text: string

@@ -51,7 +51,6 @@ export class Computer {
   private stopNow: (() => void) | undefined
   private lapseNow: (() => void) | undefined
   private readonly folder: string
-  /** The modules that all lives share. */
   private readonly shared: Record<string, unknown> = {}
   private readonly library: Script
   private readonly service: Script

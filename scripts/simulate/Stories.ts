@@ -15,7 +15,6 @@ import type { Story } from "./Story.ts"
 const patience = 240_000
 
 export interface Builds {
-  /** Runs a story on this build. */
   readonly run: (story: Story) => Promise<Outcome>
   readonly remove: () => void
 }

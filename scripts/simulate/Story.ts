@@ -136,7 +136,6 @@ export type Deed =
       readonly seconds: number
       readonly wide: boolean
     }
-  /** Ends a run. */
   | { readonly do: "end"; readonly which: number }
   /** A person reads a budget or a run. */
   | { readonly do: "check"; readonly which: number }
@@ -238,7 +237,6 @@ const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonl
   ...more
 })
 
-/** Selects the protocol of a call and its vendor's behavior. */
 const spoken = (random: Random): Pick<Extract<Deed, { readonly do: "chat" }>, "protocol" | "manner"> => {
   if (random.chance(0.6)) return { manner: manner(random) }
   const protocol = random.pick(["text", "messages", "responses"] as const)
@@ -293,7 +291,6 @@ const disk = (random: Random): Deed => {
   }
 }
 
-/** The kinds of steps, each with its weight. */
 const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, people: number) => Deed]> = [
   [
     26,
@@ -530,7 +527,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ]),
     [3_000, { do: "check", which: -1 }]
   ],
-  // Calls are open when the period of their budget ends.
+  // Calls are still open when their budget's period ends.
   (random, who) => [
     [
       0,
@@ -545,7 +542,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.below(30_000), budgeted(random, who, "key", 40_000)],
     ...Array.from({ length: 3 }, (): Plot[number] => [random.below(20_000), budgeted(random, who, "key")])
   ],
-  // A run creates another run, and calls are open when the first run ends.
+  // A run creates another run, and calls are open when one of the runs ends.
   (random, who) => {
     const mills = 3 + random.below(8)
     return [
@@ -559,7 +556,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
       [2_000, { do: "check", which: -1 }]
     ]
   },
-  // A budget that is used up only notifies.
+  // A used-up budget only notifies.
   (random, who) => [
     [
       0,

@@ -17,10 +17,10 @@ export interface Seen {
   /** The sandbox sets `aborted` if the service disconnected before the response was complete. */
   readonly note: { aborted: boolean }
   readonly manner: Manner
-  /** The life of the service during the call. */
+  /** The number of the service's life during the call. */
   readonly life: number
   readonly at: number
-  /** The time of the call, on the wall clock. */
+  /** The time of the call on the wall clock. */
   readonly wall: number
 }
 
@@ -75,7 +75,6 @@ export interface Counted {
   heard: Heard | undefined
 }
 
-/** A request to a tool. */
 export interface Use extends Counted {
   readonly tool: Tool
 }
@@ -268,7 +267,6 @@ export class World {
     this.manners.set(service, [...(this.manners.get(service) ?? []), manner])
   }
 
-  /** Ends all faults of the outside world. */
   heal(): void {
     this.manners.clear()
   }
@@ -743,7 +741,6 @@ export class World {
     return event === undefined ? "there is none" : this.delivered(event, leaves)
   }
 
-  /** Delivers an event to the service, as the processor would. */
   async delivered(event: ProcessorEvent, leaves?: Request["leaves"]): Promise<string> {
     const timestamp = Math.floor(this.computer.machine.wall() / 1_000)
     const signature = createHmac("sha256", "whsec_sandbox").update(`${timestamp}.${event.body}`).digest("hex")
@@ -844,7 +841,6 @@ const endpoints = {
   responses: "responses"
 } as const
 
-/** Returns the endpoint's name in paths and records. */
 export const endpointOf = ({ protocol = "chat" }: Pick<Of<"chat">, "protocol">): string => endpoints[protocol]
 export const modelEndpoints: ReadonlySet<string> = new Set(Object.values(endpoints))
 

@@ -116,7 +116,6 @@ const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"),
   Record<string, Story>
 >
 
-/** The maximum number of stories to try for each planted mistake. */
 const storiesMax = Number(values.most)
 
 /** Returns how many of its steps a failing story needs in order to fail. */
@@ -151,7 +150,6 @@ const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"
     : { steps: undefined, what: "not found (stored story)" }
 }
 
-/** Tries up to `storiesMax` new stories. */
 const byFresh = async (run: Builds["run"]): Promise<Tried> => {
   for (let count = 1; count <= storiesMax; count++) {
     const story = make(`mistake ${count}`, steps)

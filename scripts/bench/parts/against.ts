@@ -10,7 +10,6 @@ import { median } from "../numbers.ts"
 import { stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 
-/** The number of pairs of turns per round. */
 const pairsPerRound = 4
 
 interface Compared {

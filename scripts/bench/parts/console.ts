@@ -14,7 +14,6 @@ import { startOutside } from "../world.ts"
 
 const hour = 3_600_000
 const day = 24 * hour
-/** The number of people who make calls in the large tenant. */
 const members = 200
 /** The number of times that each view is read again. */
 const readings = 5

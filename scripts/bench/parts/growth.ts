@@ -17,7 +17,6 @@ import { startOutside } from "../world.ts"
 const day = 86_400_000
 /** The database is copied after these numbers of calls, and at the end. A single run can then compare the cost of charges. */
 const copiesAt = [10_000, 1_000_000]
-/** How often each view is read. */
 const readings = 15
 
 // ---- reading ------------------------------------------------------------------------------------------------------------

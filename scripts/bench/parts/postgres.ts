@@ -32,7 +32,6 @@ const run = async (bench: Bench): Promise<void> => {
   }
 }
 
-/** Creates a database and returns its URL. */
 const create = async ({ url }: Server, name: string): Promise<string> => {
   const client = new Client(url)
   await client.connect()
@@ -265,7 +264,6 @@ const overHttp = async (bench: Bench, server: Server): Promise<void> => {
   for (const child of [load, otherLoad, upstream]) await stop(child)
 }
 
-/** Compares chat through a service on SQLite with chat through a node on PostgreSQL. */
 const compareEngines = async (bench: Bench, load: ChildProcess, file: Contender, node: Contender): Promise<void> => {
   const chat = chatCalls({ name: "chat on PostgreSQL", connections: bench.options.connections })
   const rates = await alternate(bench, load, chat, [file, node])

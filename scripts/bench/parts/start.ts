@@ -25,7 +25,6 @@ interface Startable {
   readonly sizes: Array<number>
 }
 
-/** Returns whether the port responds with 200. */
 const answers = (port: number, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" })

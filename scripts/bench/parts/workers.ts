@@ -10,7 +10,7 @@ import { cpu, stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 
 /**
- * Enough connections to keep each of four processes busy. An iteration of the event loop has a fixed cost for any number of calls. With few
+ * Enough connections to keep each of four processes busy. An iteration of the event loop has a fixed cost, whatever the number of calls. With few
  * connections, the result would depend more on the size of batches than on the work per call.
  */
 const manyConnections = 512

@@ -81,7 +81,7 @@ export class Machine {
     })
   }
 
-  /** Runs turns until the condition holds, no work is left, or time has run out. Returns whether the condition holds. */
+  /** Runs turns until the condition holds, no work is left, or `millisMax` have passed. Returns whether the condition holds. */
   async run(until: () => boolean, millisMax = Number.POSITIVE_INFINITY): Promise<boolean> {
     const end = this.now + millisMax
     for (;;) {

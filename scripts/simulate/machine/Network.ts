@@ -71,7 +71,6 @@ export class Socket extends Duplex {
     return this.connecting ? "opening" : this.destroyed ? "closed" : "open"
   }
 
-  /** Called once both ends are connected. */
   opened(): void {
     this.connecting = false
     this.emit("connect")
@@ -248,7 +247,6 @@ export class Network {
   readonly listeners = new Map<number, Listener>()
   readonly sockets = new Set<Socket>()
   readonly machine: Machine
-  /** The port that was assigned last. */
   port = 20_000
 
   constructor(machine: Machine) {

@@ -9,13 +9,10 @@ import type { Machine } from "./Machine.ts"
 /** A point in a writer's transaction. At `after_commit`, the commit is complete, regardless of the reported result. */
 export type Moment = "begin" | "statement" | "commit" | "after_commit"
 
-/** The fault that happens at that point. */
 export type Mishap =
   /** The disk or another process causes an error with this SQLite code. */
   | { readonly error: string }
-  /** The process ends. */
   | "crash"
-  /** The thread ends. */
   | "thread"
 
 export interface StorageFault {
@@ -32,7 +29,6 @@ export class Storage {
   /** Called when the process or the thread has to end. */
   onCrash: () => void = () => {}
   onThreadDeath: () => void = () => {}
-  /** Called for each mishap, with its moment. */
   onMishap: (moment: Moment | "read", mishap: Mishap) => void = () => {}
   commits = 0
   private armed: Array<StorageFault & { left: number }> = []
@@ -42,7 +38,6 @@ export class Storage {
   private readonly machine: Machine
   /** The writer's connections, and whether each is still open. */
   readonly writers = new WeakMap<Sqlite.Database, "lives" | "gone">()
-  /** The services' read connections. */
   readonly readers = new WeakSet<Sqlite.Database>()
   private writer: Sqlite.Database | undefined
 
@@ -77,7 +72,6 @@ export class Storage {
     return until
   }
 
-  /** Ends all faults. */
   heal(): void {
     this.armed = []
     this.windows = []
@@ -85,7 +79,6 @@ export class Storage {
     this.holds = []
   }
 
-  /** Returns the driver class for the writer's thread. */
   get writerDriver(): unknown {
     return driver((db) => {
       this.writers.set(db, "lives")
@@ -93,7 +86,6 @@ export class Storage {
     })
   }
 
-  /** Returns the driver class for the serving thread. */
   get readerDriver(): unknown {
     return driver((db) => this.readers.add(db))
   }
@@ -120,7 +112,6 @@ export class Storage {
     return writer.pragma("synchronous", { simple: true }) === 2
   }
 
-  /** Called when the connection's thread has ended. */
   threadEnded(): void {
     if (this.writer === undefined) return
     const db = this.writer
