@@ -234,7 +234,7 @@ const isOneOf = <K extends string>(all: Readonly<Record<K, string>>, value: stri
 
 type Change = (change: ReturnType<typeof route.useSearch>) => void
 
-/** Reads the search parameters. By default, shows the last seven days, by model. */
+/** Reads the search parameters. The defaults are the last seven days, by model. */
 const useShown = () => {
   const search = route.useSearch()
   const navigate = route.useNavigate()
