@@ -55,7 +55,7 @@ const unused: Plugin = {
 const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
 
 /**
- * Corrects `Effect.forEach` with concurrency (effect 3.22). If the combined effect is interrupted before one of its fibers starts, it waits for that
+ * Corrects `Effect.forEach` with concurrency (effect 3.22). If the combined effect is interrupted before its own fiber starts, it waits for that
  * fiber forever. Effect builds layers with `forEach`. Without this correction, the service would neither start nor exit if one of several
  * concurrently built layers fails.
  */
