@@ -1,8 +1,8 @@
 /**
- * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]` builds one self-contained executable, `out/tollgate-linux-<arch>`. When it
- * builds several architectures, they share every part that does not depend on one. Two `--reproducible` builds of the same commit are identical byte
- * for byte. They omit V8's compiled code, which differs from run to run, so each start has to compile. Node.js and the prebuilt SQLite driver come
- * from the npm registry (`packages.ts`).
+ * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]` builds one self-contained executable, `out/tollgate-linux-<arch>`. Builds
+ * for several architectures share all parts that do not depend on the architecture. Two `--reproducible` builds of the same commit are identical byte
+ * for byte. They omit V8's compiled code, because it differs from run to run. Each start then has to compile. Node.js and the prebuilt SQLite driver
+ * come from the npm registry (`packages.ts`).
  */
 import { build, transform } from "esbuild"
 import type { BuildOptions, Plugin } from "esbuild"
@@ -88,15 +88,15 @@ const parts = (driver: string): Plugin => ({
   }
 })
 
-/** Lists the files that the loader reads, and those of the console's page. */
+/** Reads all files in a folder except the loader. Returns the relative path and the bytes of each. */
 const filesOf = (folder: string) =>
   (readdirSync(folder, { recursive: true }) as ReadonlyArray<string>)
     .filter((name) => name !== "loader.js" && statSync(join(folder, name)).isFile())
     .map((name) => [name, readFileSync(join(folder, name))] as const)
 
 /**
- * Escapes a character. esbuild leaves characters in regular expressions and comments unescaped, and a single one makes V8 store the entire file with
- * two bytes per character.
+ * Escapes a non-ASCII character. esbuild leaves such characters in regular expressions and comments, and a single one makes V8 store the entire file
+ * with two bytes per character.
  */
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
@@ -111,7 +111,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
     outdir: assets,
     plugins: [parts(driver), ...common.plugins]
   } as const satisfies BuildOptions
-  // The executable's entry point. It loads everything else from the assets.
+  // The loader is the executable's entry point. It loads everything else from the assets.
   await build({
     ...options,
     entryPoints: { loader: "scripts/binary/main.ts" },
@@ -171,7 +171,6 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   }
 }
 
-/** Returns the additional files in an executable of this architecture. */
 const ownFiles = (driver: string, arch: Architecture) => {
   const addon = readFileSync(join(driver, "prebuilds", `linux-${arch}.node`))
   const hash = createHash("sha256").update(addon).digest("hex").slice(0, 16)
@@ -183,7 +182,7 @@ const ownFiles = (driver: string, arch: Architecture) => {
 
 const nodeOf = (arch: Architecture): string => join(fetched(`node-linux-${arch}@${nodeVersion}`), "bin", "node")
 
-/** Starts a service and records V8's compiled code for the files. The code cannot be used on any other architecture. */
+/** Starts a service and records V8's compiled code for the files. The code is valid only for this architecture. */
 const record = (work: string, assets: string, files: Parameters<typeof packed>[1]) => {
   say("recording")
   const caches = join(work, "caches")
@@ -198,7 +197,7 @@ const record = (work: string, assets: string, files: Parameters<typeof packed>[1
   return filesOf(caches)
 }
 
-/** Builds the executable's startup blob for Node: the loader, with the flags. */
+/** Builds Node's startup blob for the executable: the loader and the flags. */
 const blobOf = (work: string, assets: string): Buffer => {
   // Paths are relative, because the blob contains the loader's path and must not depend on the folder.
   const settings = {
@@ -217,7 +216,7 @@ const write = async (work: string, arch: Architecture, blob: Buffer, files: Para
   say(`injecting it into the ${arch} executable`)
   const fresh = join(work, `tollgate-${arch}`)
   copyFileSync(nodeOf(arch), fresh)
-  // Symbols make up a sixth of the file. They remain if there is no tool for this architecture.
+  // Symbols make up a sixth of the file. They remain if `strip` does not support the architecture.
   try {
     execFileSync("strip", [fresh], { stdio: "ignore" })
   } catch {

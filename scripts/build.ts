@@ -1,7 +1,7 @@
 /**
  * Builds `dist/`: the main process and its threads, the console's page, the catalogue and the guides. Each bundle contains all dependencies except
- * the native SQLite driver. It takes half the time to start and half the memory of separate modules. The build does not check types, because `npm
- * start` builds first and must be fast.
+ * the native SQLite driver. A bundle needs half the startup time and half the memory of separate modules. The build does not check types, because
+ * `npm start` builds first and must be fast.
  */
 import { build } from "esbuild"
 import type { BuildOptions } from "esbuild"
@@ -13,7 +13,7 @@ import { copyGuides } from "./guides.ts"
 
 // Build into a temporary folder and then move it into place. A process that starts in the meantime finds either the old build or the new one.
 const target = await mkdtemp(join(root, "dist."))
-// `mkdtemp` creates a private folder, but another user may run the service from this build.
+// `mkdtemp` creates a private folder, but another user might run the service from this build.
 await chmod(target, 0o755)
 
 const options = {
@@ -60,7 +60,7 @@ await copyFile(join(root, "src", "upstream", "catalogue", "catalogue.json"), joi
 await copyGuides(join(target, "guides"))
 
 // V8 keeps source text in memory, and one character that needs two bytes doubles the size of the entire text. esbuild escapes such characters in
-// code. The loop below replaces the remaining ones, in the comments of dependencies.
+// code. The loop below replaces the remaining characters, in the comments of dependencies.
 for (const file of (await readdir(target)).filter((name) => name.endsWith(".js"))) {
   const path = join(target, file)
   const lines = (await readFile(path, "utf8")).split("\n")
@@ -75,7 +75,7 @@ for (let tries = 1; ; tries++) {
   const moved = await rename(target, join(root, "dist")).then(
     () => true,
     (error: NodeJS.ErrnoException) => {
-      // Another build finished first, so this build tries again.
+      // Another build has moved its result into place first, so retry.
       if (tries === 10 || !["ENOTEMPTY", "EEXIST"].includes(error.code ?? "")) throw error
       return false
     }

@@ -11,7 +11,7 @@ type Replacement = readonly [path: RegExp, importer: RegExp, contents: string]
 const partly: ReadonlyArray<Replacement> = [
   // Keep only the pool. Evaluating the other parts of the package (fetch, caches, mocks) takes as long as evaluating all rooms together.
   [/^undici$/, /\/src\/upstream\//, `export { default as Pool } from "undici/lib/dispatcher/pool.js"`],
-  // Drop Node's HTTP/2. A pool uses it only if this is allowed.
+  // Drop Node's HTTP/2. A pool uses it only with `allowH2`.
   [
     /^\.\/client-h2\.js$/,
     /node_modules\/undici\//,
@@ -45,7 +45,7 @@ const unused: Plugin = {
   name: "parts of packages that are not used",
   setup: ({ onLoad, onResolve }) => {
     replace(partly, "partly", { onLoad, onResolve })
-    // All exports of this file are bundled with its first user. The page of the documents is loaded separately.
+    // esbuild bundles all exports of this file with its first user. Without this export, the documents' page stays in a separate file.
     onLoad({ filter: /@effect\/platform\/dist\/esm\/index\.js$/ }, async ({ path }) => ({
       contents: (await readFile(path, "utf8")).replace(/^export \* as HttpApiSwagger .*$/m, "")
     }))
@@ -55,9 +55,9 @@ const unused: Plugin = {
 const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
 
 /**
- * Corrects `Effect.forEach` with concurrency (effect 3.22). Layers are built with it. If the combined effect is interrupted before its own fiber
- * starts, it waits for that fiber forever. Without this correction, the service would neither start nor exit if one of several concurrently built
- * layers fails.
+ * Corrects `Effect.forEach` with concurrency (effect 3.22). If the combined effect is interrupted before its own fiber starts, it waits for that
+ * fiber forever. Effect builds layers with `forEach`. Without this correction, the service would neither start nor exit if one of several
+ * concurrently built layers fails.
  */
 const corrected: Plugin = {
   name: "corrections of packages",
@@ -71,7 +71,7 @@ const corrected: Plugin = {
 
 /**
  * Rewrites `import { Schema } from "effect"` to `import * as Schema from "effect/Schema"`. For names from a package's index, esbuild keeps whole
- * modules and reads each name from an object. For direct imports, it keeps only the code that is used.
+ * modules and reads each name from an object. For direct imports, esbuild keeps only the code that is used.
  */
 export const direct: Plugin = {
   name: "modules of packages imported directly",
@@ -82,7 +82,7 @@ export const direct: Plugin = {
     }))
 }
 
-/** Rewrites the imports in a file's text in this way. */
+/** Rewrites the imports in a file's text, as `direct` does. */
 export const directly = (text: string): string =>
   text.replace(/^import \{([^}]*)\} from "(effect|@effect\/(?:platform|cli))"$/gm, (_, names: string, from: string) =>
     names
@@ -101,8 +101,8 @@ export const directly = (text: string): string =>
 const functions = new Set(["absurd", "flow", "hole", "identity", "pipe", "unsafeCoerce"])
 
 /**
- * Removes schemas from the writer's thread. The thread needs only a few constants of `kernel/`, but their files also define schemas. These would make
- * up half of the thread's code and memory. The thread never uses a schema, and an attempt to use one throws.
+ * Removes schemas from the writer's thread. The thread needs only a few constants of `kernel/`, but their files also define schemas. The schemas
+ * would make up half of the thread's code and memory. The thread never uses a schema, and an attempt to do so throws.
  */
 export const withoutSchemas: Plugin = {
   name: "no schemas in the thread",
@@ -124,7 +124,7 @@ export const withoutSchemas: Plugin = {
     )
 }
 
-/** Removes the connection pool from the thread for long responses, because that thread calls no upstream. */
+/** Removes the connection pool from the thread for long bodies, because that thread calls no upstream. */
 export const withoutPool: Plugin = {
   name: "no pool of connections in the thread",
   setup: (build) => replace([[/^undici$/, /\/src\//, "export const Pool = undefined"]], "poolless", build)

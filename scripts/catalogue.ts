@@ -3,7 +3,7 @@
  * verifies the packages with the hashes below. To update the catalogue, change their versions and hashes here.
  *
  * Neither package contains everything that a configuration needs. `pi-ai` lists limits and the prices of text. `genai-prices` lists few limits, but
- * every line of a price, with its source. If both agree on the lines that they share, lines that only the second package lists are added. If they
+ * all lines of a price, with their source. If both agree on the lines that they share, lines that only the second package lists are added. If they
  * differ, the first package's newer price applies, and `tollgate models` also shows the second package's price.
  */
 import { execFileSync } from "node:child_process"
@@ -30,8 +30,8 @@ const packages = {
 }
 
 /**
- * The vendors to include, each with its name in the second package. Vendors that bill by subscription are excluded, because no one pays them the
- * prices that the packages list.
+ * The vendors to include, each with its name in the second package. Vendors that bill by subscription are excluded, because their customers do not
+ * pay the prices in the packages.
  */
 const vendors: Readonly<Record<string, string | undefined>> = {
   "amazon-bedrock": "aws",
@@ -167,7 +167,7 @@ const isMatch = (match: Match, id: string): boolean =>
 
 // ---- prices -------------------------------------------------------------------------------------------------------------
 
-/** Returns the decimal as the package's file states it. This works because JavaScript prints a number with its original digits. */
+/** Returns the decimal with the digits in the package's file. JavaScript prints a number with the shortest digits that identify it. */
 const usd = (amount: number): string => {
   const text = String(amount)
   if (/e/.test(text)) throw new Error(`${text} has too many decimal places for a price`)
@@ -253,7 +253,7 @@ const isBilledBeside = (id: string, lines: Lines | undefined): boolean => {
   return searches.test(id) || names.some((name) => beside.test(name))
 }
 
-/** Returns the latest prices, or `undefined` if they vary with the time of day. */
+/** Returns the prices in effect on `day`, or `undefined` if they vary with the time of day. */
 const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: string): Prices | undefined => {
   if (list.some(({ constraint }) => constraint !== undefined && constraint.start_date === undefined)) return undefined
   return list
@@ -263,8 +263,8 @@ const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: s
 }
 
 /**
- * Merges two prices. If they differ, the first applies because it is newer. The second may belong to an earlier model of that name, so none of its
- * lines is used.
+ * Merges two prices. If they differ, the first applies, because it is newer. The second may be the price of an earlier model with the same name, so
+ * none of its lines is used.
  */
 const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, "price" | "differs"> => {
   if (one === undefined || other === undefined) return withoutNothing({ price: one ?? other })
@@ -321,8 +321,8 @@ const day = dayOf(limitsFolder)
 const linesOf = await linesIn(fetched(packages.lines))
 
 /**
- * Returns a model's context. If a model is cheaper for short prompts, the first package states the limit of that price as the model's context. In
- * that case, the context is taken from the model's other vendors.
+ * Returns a model's context. If a model is cheaper for short prompts, the first package states the limit of that price as the model's context. The
+ * context then comes from the model's other vendors.
  */
 const contextOf = ({ contextWindow, cost, id, maxTokens }: Limits, lines: Lines | undefined): number => {
   const own = Math.max(contextWindow, maxTokens, lines?.context_window ?? 0)
@@ -381,7 +381,7 @@ const catalogue: CatalogueDocument = {
   vendors: Object.fromEntries(Object.keys(vendors).map((vendor) => [vendor, vendorOf(vendor)]))
 }
 
-/** Writes one line per model, so that a diff shows which models changed. */
+/** One line per model, so a diff shows which models changed. */
 const lines = Object.entries(catalogue.vendors).map(([vendor, { host, models }]) => {
   const rows = Object.entries(models).map(([id, model]) => `${JSON.stringify(id)}:${JSON.stringify(model)}`)
   return `${JSON.stringify(vendor)}:{${host === undefined ? "" : `"host":${JSON.stringify(host)},`}"models":{\n${rows.join(",\n")}}}`

@@ -1,7 +1,6 @@
 /**
  * Builds the console's page into static files: `index.html`, and `assets/` with content hashes in the names and with `.br` and `.gz` versions. Views
- * and plots are separate files, loaded on demand. The page has no inline scripts or styles, so it runs under a policy that allows only those from its
- * own origin.
+ * and plots are separate files, loaded on demand. The page has no inline scripts or styles, so its policy can forbid them.
  */
 import { build } from "esbuild"
 import type { BuildOptions, Metafile, Plugin } from "esbuild"
@@ -13,7 +12,7 @@ import { root } from "./bundle.ts"
 
 const web = join(root, "src", "console", "web")
 
-/** The maximum number of compressed bytes that the first view may load. `test/console/Size.test.ts` checks this. */
+/** The maximum number of compressed bytes for the first view. `test/console/Size.test.ts` checks this. */
 export const firstLoadMax = 200_000
 
 export interface Built {
@@ -32,7 +31,7 @@ const oneLanguage: Plugin = {
 }
 
 /**
- * Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then all others. Files therefore need not import their styles.
+ * Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then all others. Modules therefore do not import their styles.
  */
 const allStyles: Plugin = {
   name: "all styles",
@@ -54,7 +53,7 @@ const allStyles: Plugin = {
   }
 }
 
-/** Returns an output and everything it imports, directly or indirectly. */
+/** Returns an output and all of its static imports, directly or indirectly. */
 const closure = (outputs: Metafile["outputs"], first: string): ReadonlyArray<string> => {
   const all = new Set([first])
   for (const path of all) {
@@ -99,7 +98,7 @@ const options = (outdir: string) =>
     define: { "process.env.NODE_ENV": '"production"' }
   }) as const satisfies BuildOptions
 
-/** Builds the page into `folder`. The folder need not exist. */
+/** Builds the page into `folder`, and creates the folder if necessary. */
 export const buildConsole = async (folder: string): Promise<Built> => {
   const assets = join(folder, "assets")
   await mkdir(assets, { recursive: true })
@@ -132,7 +131,7 @@ export const buildConsole = async (folder: string): Promise<Built> => {
 
   const sizes = new Map<string, number>()
   for (const name of names) {
-    // Some files are already compressed.
+    // Fonts are already compressed.
     const path = join(assets, name)
     sizes.set(name, name.endsWith(".woff2") ? (await readFile(path)).length : await compressed(path))
   }
@@ -145,7 +144,6 @@ export const buildConsole = async (folder: string): Promise<Built> => {
   return { firstLoad, files: names.length }
 }
 
-/** Summarizes the build. */
 export const described = ({ files, firstLoad }: Built): string =>
   `console: ${files} files, first load ${(firstLoad / 1000).toFixed(1)} kB compressed (at most ${firstLoadMax / 1000} kB)`
 

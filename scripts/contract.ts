@@ -19,7 +19,7 @@ const head = `/**
  */
 `
 
-/** Drops all refusals from the operations, because the client reads each refusal as a `Problem`. */
+/** Removes the error responses from the operations, because the client reads each of them as a `Problem`. */
 const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
     const operations = Object.entries(item as Documented).map(([method, operation]) => {
@@ -33,7 +33,7 @@ const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
   return { ...document, paths: Object.fromEntries(paths) as NonNullable<OpenAPI3["paths"]> }
 }
 
-/** Keeps only the schemas that these paths refer to. */
+/** Keeps only the schemas that the paths refer to, directly or indirectly. */
 const named = (document: OpenAPI3): OpenAPI3 => {
   const all = document.components?.schemas ?? {}
   const found = new Set<string>()

@@ -12,7 +12,7 @@ const sizes = [
   { width: 1280, height: 720 }
 ] as const
 
-/** Draws and encodes the frames. It runs in the browser. */
+/** Draws and encodes the frames, in the browser. Returns each frame in base64. */
 const record = async ({ height, width }: (typeof sizes)[number]): Promise<ReadonlyArray<string>> => {
   const [fps, quantizer] = [24, 48]
   const canvas = new OffscreenCanvas(width, height)
@@ -32,7 +32,7 @@ const record = async ({ height, width }: (typeof sizes)[number]): Promise<Readon
   for (let frame = 0; frame < fps; frame++) {
     const part = (color: string, x: number, y: number, right: number, bottom: number): void => {
       paint.fillStyle = color
-      // Edges on block boundaries take up almost no space.
+      // Edges on block boundaries compress to almost nothing.
       const [left, top] = [x * width, y * height].map((edge) => 16 * Math.round(edge / 16)) as [number, number]
       const [end, low] = [right * width, bottom * height].map((edge) => 16 * Math.round(edge / 16)) as [number, number]
       paint.fillRect(left, top, end - left, low - top)

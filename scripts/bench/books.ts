@@ -15,7 +15,7 @@ const day = 86_400_000
 /** The number of calls between two progress lines. */
 const stretch = 100_000
 
-/** A description of the filled database. It is stored in the folder as `filled.json`. */
+/** A description of the filled database, stored in the folder as `filled.json`. */
 export interface Books {
   readonly calls: number
   /** The number of the largest tenant's calls (a third of all calls), and their total cost in nano-USD. */
@@ -25,9 +25,9 @@ export interface Books {
 }
 
 export interface BooksWanted {
-  /** The number of people in the first tenant who make calls, each with a key. */
+  /** The number of people who make calls in the first tenant, each with a key. */
   readonly members: number
-  /** The numbers of calls at which the database is copied, in addition to a copy at the end. By default, no copies are made. */
+  /** The database is copied after these numbers of calls, and at the end. By default, it is not copied. */
   readonly copiesAt?: ReadonlyArray<number>
 }
 
@@ -108,8 +108,8 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
 }
 
 /**
- * Waits until the process has used less than a twentieth of a core for six seconds, and returns how many seconds that took. After a fill, the service
- * indexes the records in the background, because it was not running while they were written.
+ * Waits until the process has used less than a twentieth of a core for six seconds. Returns the duration of the wait in seconds. After a fill, the
+ * service indexes the records in the background, because it was not running while they were written.
  */
 export const untilAtRest = async (pid: number): Promise<number> => {
   const began = performance.now()

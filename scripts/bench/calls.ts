@@ -17,10 +17,9 @@ export const searchPrice = 5_000_000
 /** The initial credit of each caller, in USD. */
 export const credit = 100_000
 
-/** The number of callers in workloads with many callers. */
 export const manyCallers = 1_000
 
-/** The models. A single caller uses only the first one; many callers use all of them. */
+/** A single caller uses only the first model. Many callers use all of them. */
 export const models = ["bench-model", "bench-model-2", "bench-model-3", "bench-model-4"] as const
 
 /** For each protocol, the model whose upstream accepts only that protocol. Chat uses the first of `models`. */
@@ -32,7 +31,6 @@ export const pathOf = {
   responses: "/v1/responses"
 } as const
 
-/** The end of a complete stream in each protocol. */
 const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', responses: "}}\n\n" } as const
 
 // ---- prompts ------------------------------------------------------------------------------------------------------------
@@ -42,7 +40,7 @@ export const paced = "at your own pace"
 /** The length of that pause in milliseconds. */
 export const pause = 250
 
-/** Builds a prompt that sets the number of chunks in the stream. */
+/** Builds the part of a prompt that sets the number of chunks in the stream. */
 export const inPieces = (chunks: number): string => `in ${chunks} pieces`
 export const piecesOf = (prompt: string): number | undefined => {
   const found = /\bin (\d+) pieces\b/.exec(prompt)
@@ -58,14 +56,14 @@ interface Chat {
   readonly stream?: boolean
   /** An instruction to the upstream, such as `paced`. */
   readonly manner?: string
-  /** The minimum length of the body. A shorter body is padded. */
+  /** The minimum length of the body in bytes. A shorter body is padded. */
   readonly bytes?: number
 }
 
 const question = "Say in one sentence why a ledger keeps two sides of every entry"
 const filler = "Each side names an account, an amount and the moment at which it was booked. "
 
-/** Builds the client's request body. A streamed request requests its usage, so that every contender relays equal bytes. */
+/** Builds the client's request body. A streaming request asks for usage, so every contender relays the same bytes. */
 export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = false }: Chat): string => {
   const written = (context: string) =>
     JSON.stringify({
@@ -82,7 +80,6 @@ export const chatBody = ({ bytes = 0, manner = "", model = models[0], stream = f
   return written(filler.repeat(Math.ceil(missing / filler.length)).slice(0, missing))
 }
 
-/** Builds the same request in another protocol. */
 const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
   const chat = JSON.parse(chatBody({ model, stream })) as {
     readonly messages: ReadonlyArray<{ readonly content: string }>
@@ -104,7 +101,7 @@ const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
 
 /** A kind of call and its concurrency. The load generator sends these calls to a contender. */
 export interface Workload {
-  /** Its name in progress lines and in `--json`. */
+  /** The name in progress lines and in `--json`. */
   readonly name: string
   readonly method: "GET" | "POST"
   readonly path: string
@@ -197,7 +194,7 @@ export const numbers = (seed: number) => {
 
 /**
  * Creates a function that selects the caller and the model of each call, as `caller * kinds + model`. Callers are Zipf-distributed with s = 1, so
- * caller n makes 1/n as many calls as the first one. Models are uniformly distributed. The sequence is the same in every run.
+ * caller n makes 1/n as many calls as the first caller. Models are uniformly distributed. The sequence is the same in every run.
  */
 export const callSequence = (callers: number, kinds: number, seed = 1): (() => number) => {
   if (callers === 1 && kinds === 1) return () => 0
@@ -214,7 +211,7 @@ export const callSequence = (callers: number, kinds: number, seed = 1): (() => n
     }
     return low
   }
-  // The numbers are drawn before the measurement and reused cyclically, so that the measurement does not include the drawing.
+  // The numbers are drawn in advance and reused cyclically, so the measurement does not include drawing them.
   const drawn = Uint32Array.from(
     { length: 1 << 18 },
     () => rankOf(random() * weight) * kinds + Math.floor(random() * kinds)

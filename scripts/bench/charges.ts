@@ -12,17 +12,14 @@ import { endWithParent, report } from "./processes.ts"
 import { openStore } from "./store.ts"
 import type { Line } from "./store.ts"
 
-/** The number of concurrent charges. */
 const abreast = 64
 
-/** An order that starts a round of this many seconds. */
 export interface RoundOrder {
   readonly seconds: number
 }
 
-/** The result of a round. It is sent once the charges in the database have been checked. */
+/** The result of a round, sent after the charges in the database have been checked. */
 export interface Round {
-  /** Charges per second. */
   readonly rate: number
 }
 
@@ -118,7 +115,6 @@ const opening = (amount: bigint): Transaction => ({
   statements: []
 })
 
-/** Charges through the writer, as every charge in the service does. */
 const ours = Effect.gen(function* () {
   const file = join(directory, "ours.db")
   const layer = Layer.provide(Writer.layerThread(file), Sql.layer(file))

@@ -5,8 +5,8 @@ import type { WriterContract } from "../../src/books/ledger/write/Writer.ts"
 import type { Line } from "./store.ts"
 
 /**
- * Builds the facts that the gate would pass for a line. Each call of a line must pass the same object, because it is the cache key for the shared
- * data.
+ * Builds the facts that the gate would pass for a line. All calls of a line must pass the same object, because the writer uses it as the cache key of
+ * their shared data.
  */
 const admissionOf = ({ account, application, endpoint, model, person, provider, tenant, ...labels }: Line) => ({
   sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,

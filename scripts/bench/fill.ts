@@ -1,4 +1,4 @@
-// Fills a database through our writer at full speed, with the calls dated as ordered. It runs in a separate process: `fill <database> <people.json>`.
+// Fills a database through our writer at full speed. The order sets the calls' dates. It runs in a separate process: `fill <database> <people.json>`.
 // Together, the people with a key in the first person's tenant make a third of all calls. The other callers are Zipf-distributed. Each message orders
 // a number of calls. With a third argument, the first tenant's calls cycle through that many different tags and end users.
 import "../../src/app/V8.ts"
@@ -14,7 +14,6 @@ import type { Caller } from "./gateway.ts"
 import { endWithParent, report } from "./processes.ts"
 import type { Line } from "./store.ts"
 
-/** The number of concurrent charges. */
 const abreast = 256
 
 /** A stretch of calls: either a number of calls spread evenly over a period, or calls dated now for a number of seconds. */
@@ -22,10 +21,8 @@ type Stretch = { readonly calls: number; readonly from: number; readonly to: num
 
 export type FillOrder = Stretch | { readonly end: true }
 
-/** The result of a stretch. */
 export interface Filled {
   readonly calls: number
-  /** Charges per second. */
   readonly rate: number
   /** The number of calls in the first tenant, followed by their cost in nano-USD. */
   readonly firstCalls: number
@@ -35,7 +32,7 @@ export interface Filled {
 const [database, peopleFile, labels = "0"] = process.argv.slice(2) as [string, string, string?]
 const people = JSON.parse(readFileSync(peopleFile, "utf8")) as ReadonlyArray<Caller>
 
-/** Returns the providers of a model. A team with many members uses two, so that it makes as many different kinds of calls as a large team does. */
+/** Returns the providers of a model. A team with many members uses two providers, so it makes as many kinds of calls as a real large team. */
 const providersOf = (members: number): ReadonlyArray<string> => (members > 1 ? ["bench", "bench-2"] : ["bench"])
 
 const linesOf = ({ account, application, tenant }: Caller, providers: ReadonlyArray<string>): ReadonlyArray<Line> =>

@@ -14,7 +14,6 @@ const [mode, upstream, directory, callers] = process.argv.slice(2) as [string, s
 
 const agent = new Agent({ keepAlive: true })
 
-/** Sends a body to the upstream and relays its response. */
 const call = (
   body: Buffer,
   answered: (answer: IncomingMessage) => void,
@@ -40,7 +39,6 @@ const call = (
   outgoing.end(body)
 }
 
-/** Reads a message's complete body. */
 const read = (message: IncomingMessage, done: (body: Buffer) => void): void => {
   let first: Buffer | undefined
   let rest: Array<Buffer> | undefined
@@ -90,7 +88,6 @@ interface Usage {
 
 interface Caller {
   readonly account: string
-  /** The line of each model. */
   readonly chat: ReadonlyMap<string, Line>
   readonly decisions: Line
   readonly search: Line
@@ -159,7 +156,7 @@ const metered = () => {
         }
         store.enqueue(() => store.settle(charged), done)
       }
-      // If the client already requests the usage, the bytes are relayed unchanged.
+      // If the client requests the usage itself, the floor relays the bytes unchanged.
       const shown = asked.stream_options?.include_usage === true
       if (asked.stream === true && !shown) {
         asked.stream_options = { ...asked.stream_options, include_usage: true }
@@ -191,7 +188,7 @@ const metered = () => {
     })
   }
 
-  /** Handles a call to a tool: admits it, sends it, charges for it and responds. */
+  /** Handles a call to a tool: reserves its bound, sends it, charges for it and responds. */
   const tool = (
     request: IncomingMessage,
     response: ServerResponse,
@@ -237,7 +234,7 @@ const metered = () => {
     })
   }
 
-  /** Handles a call in a protocol whose streams always report usage, so its bytes are relayed unchanged. */
+  /** Handles a call in a protocol other than chat. These protocols' streams always report usage, so the floor relays the bytes unchanged. */
   const speak = (protocol: Other, request: IncomingMessage, response: ServerResponse): void => {
     const caller = callerOf(request)
     if (caller === undefined) return refuse(response, 401, "invalid API key")
@@ -377,7 +374,6 @@ const stream = (
   })
 }
 
-/** The protocols other than chat. */
 type Other = Exclude<Spoken, "chat">
 
 interface AskedOther {
@@ -402,7 +398,7 @@ const lastEvents = {
 } as const
 const dataMark = Buffer.from("data: ")
 
-/** Merges the usage in these events into the earlier usage, because an event may report only some of the counts. */
+/** Merges the usage in these events into the earlier usage, because an event can report only some of the counts. */
 const reported = (events: Buffer, before: UsageOther): UsageOther => {
   const usage = { ...before }
   for (let at = events.indexOf(usageMark); at >= 0;) {
@@ -419,7 +415,7 @@ const reported = (events: Buffer, before: UsageOther): UsageOther => {
   return usage
 }
 
-/** Works like `stream`, for protocols whose streams always report usage and end with their own event. */
+/** Works like `stream`, for the other protocols. Their streams always report usage and end with their own event. */
 const streamOther = (
   protocol: Other,
   answer: IncomingMessage,

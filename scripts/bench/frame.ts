@@ -1,4 +1,4 @@
-// The tools that all parts share: alternated rounds of contenders, medians, tables and targets.
+// Tools for all parts: alternated rounds of contenders, medians, tables and targets.
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "./calls.ts"
 import type { Order, Outcome } from "./load.ts"
@@ -12,24 +12,23 @@ export interface Options {
   readonly seconds: number
   readonly warmup: number
   readonly connections: number
-  /** The path of the built service. */
+  /** The path of the built service's `main.js`. */
   readonly main: string
   readonly peer: boolean
-  /** The number of calls in the database that `growth` fills. */
+  /** The number of calls in the databases that `growth` and `console` fill. */
   readonly calls: number
   /** The number of different tags and end users in the first tenant's calls in `growth`. */
   readonly labels: number
-  /** The folder where `growth` stores its database for the next run. */
+  /** The folder where `growth` and `console` store their database for the next run. */
   readonly keep: string | undefined
 }
 
-/** The inputs of a part. */
 export interface Bench {
   readonly options: Options
   readonly cores: Cores
   /** A folder on the disk to be measured. */
   readonly directory: string
-  /** Returns the upstream, the floor, the service and the peer. All parts share them, and the first use starts them. */
+  /** Returns the processes that the parts share: the upstream, the floor, the service and the peer. The first use starts them. */
   readonly world: () => Promise<World>
   readonly results: Results
 }
@@ -37,7 +36,7 @@ export interface Bench {
 /** A part of the benchmark. It prints its own measurements. */
 export interface Part {
   readonly name: string
-  /** Its line in `--help`. */
+  /** The line in `--help`. */
   readonly about: string
   readonly run: (bench: Bench) => Promise<void>
 }
@@ -48,21 +47,20 @@ export interface Part {
 export interface Target {
   readonly name: string
   readonly port: number
-  /** Headers that are sent in addition to the bearer token. */
+  /** Headers in addition to the bearer token. */
   readonly headers: Readonly<Record<string, string>>
   /** A bearer token per caller, or a single token if the target does not distinguish callers. */
   readonly keys: ReadonlyArray<string>
-  /** The process whose CPU time (with its children's) and memory are measured. */
+  /** The process to measure: its memory, and its CPU time including its children's. */
   readonly pid: number
 }
 
 /** A target, with the charges that its database must show. */
 export interface Contender extends Target {
-  /** The number of successful calls so far. */
   served: number
   /** The amount that each caller owes so far, in nano-USD. */
   readonly due: Array<number>
-  /** The highest observed memory under load, in MB. */
+  /** The peak memory under load, in MB. */
   peak: number
 }
 
@@ -73,7 +71,6 @@ export interface Run extends Outcome {
   readonly cpu: number
 }
 
-/** The duration and the rate at which a workload is driven. */
 export type Drive = Pick<Order, "seconds"> & Partial<Pick<Order, "rate" | "calls" | "patience">>
 
 /** Drives a contender. Throws if any call fails, because a rate that includes errors means nothing. */
@@ -117,7 +114,9 @@ const checkAnswer = ({ sample }: Outcome, at: Contender): void => {
 
 // ---- rounds -------------------------------------------------------------------------------------------------------------
 
-/** The medians over the rounds. `low` and `high` are the rates of the slowest and the fastest round. */
+/**
+ * The medians over the rounds: calls per second, CPU time in µs, latency in ms. `low` and `high` are the rates of the slowest and the fastest round.
+ */
 export interface Summary {
   readonly rate: number
   readonly low: number
@@ -138,7 +137,7 @@ const summary = (runs: ReadonlyArray<Run>): Summary => ({
   p99: median(runs.map((run) => run.p99))
 })
 
-/** Drives each contender without measuring, so that V8 optimizes the code and caches fill up. */
+/** Drives each contender without measuring, until V8 has optimized the code and caches are full. */
 export const warmUp = async (
   load: ChildProcess,
   workload: Workload,
@@ -152,7 +151,7 @@ export const warmUp = async (
   }
 }
 
-/** Drives the contenders in alternating order, A B C and C B A, so that disturbances of the machine affect all of them equally. */
+/** Drives the contenders in alternating order, A B C and C B A. Disturbances of the machine then affect all of them equally. */
 export const alternate = async (
   { options, results }: Bench,
   load: ChildProcess,
@@ -174,7 +173,7 @@ export const alternate = async (
   return new Map([...runs].map(([name, of]) => [name, summary(of)]))
 }
 
-/** The latency at `rate` calls per second in an open loop, and its excess over the upstream's own latency at that rate. */
+/** The latency at `rate` calls per second in an open loop, and its excess over the upstream's own latency at that rate. Times are in milliseconds. */
 export interface Added {
   readonly rate: number
   readonly p50: number
@@ -183,7 +182,7 @@ export interface Added {
   readonly addedP99: number
 }
 
-/** Drives each contender at half of its measured throughput. */
+/** Drives each contender at half of its measured throughput, each time right after the upstream alone. */
 export const halfLoad = async (
   { options, results }: Bench,
   load: ChildProcess,
@@ -291,7 +290,7 @@ export const printAdded = (title: string, added: ReadonlyMap<string, Added>): vo
 
 // ---- targets ------------------------------------------------------------------------------------------------------------
 
-/** A target. `what` starts with the target's number. */
+/** A target with its measurement. `what` usually starts with the target's number. */
 export interface Reach {
   readonly what: string
   readonly measured: number | undefined

@@ -9,7 +9,7 @@ import type { Target } from "./frame.ts"
 import { freePort, nodeOptions, root, sleep, start, stop, tail } from "./processes.ts"
 import type { Cores } from "./processes.ts"
 
-/** The addresses of the simulated vendors and the issuer. */
+/** The port of the simulated vendors and the URL of the issuer. */
 export interface Outside {
   readonly port: number
   readonly issuer: string
@@ -53,7 +53,6 @@ export const configuration = ({ issuer, port }: Outside): object => ({
   rate_limits: { sign_in: 1_000_000 }
 })
 
-/** A person and the key that this person created. */
 export interface Caller {
   readonly account: string
   readonly tenant: string
@@ -72,7 +71,7 @@ export interface Gateway extends Target {
   readonly addKey: (caller: number) => Promise<Pick<Caller, "tenant" | "application" | "key">>
   /** Switches a caller's home tenant to a team plan. */
   readonly becomeTeam: (caller: number) => Promise<void>
-  /** Adds a budget to a caller's home tenant for each of these periods. The budgets are large enough for every call. */
+  /** Adds a budget to a caller's home tenant for each of these periods. No call exceeds these budgets. */
   readonly addBudgets: (caller: number, periods: ReadonlyArray<string>) => Promise<void>
   /** Returns by how much each caller's balance has fallen, in nano-USD. */
   readonly taken: () => Promise<ReadonlyArray<number>>
@@ -83,24 +82,20 @@ export interface Gateway extends Target {
 
 export interface GatewayOptions {
   readonly name: string
-  /** The path of the built service. */
+  /** The path of the built service's `main.js`. */
   readonly main: string
   readonly cores: Cores
   readonly outside: Outside
   readonly directory: string
   /** The PostgreSQL database to use, instead of a SQLite file in `directory`. */
   readonly database?: string
-  /** Additional flags for Node. */
   readonly flags?: ReadonlyArray<string>
-  /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>
-  /** Changes the configuration. */
   readonly configure?: (configuration: Readonly<Record<string, unknown>>) => object
-  /** The number of processes that answer requests, besides their owner. Without it, one process does everything. */
+  /** The number of workers, in addition to the owner process. By default, a single process does everything. */
   readonly workers?: number
 }
 
-/** The number of concurrent sign-ins. */
 const abreast = 8
 
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
@@ -182,7 +177,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   }
 }
 
-/** Runs an operator's command and returns its output. */
+/** Runs an operator's command and returns its standard output. Throws if the command fails. */
 export const operate = async (
   main: string,
   env: Readonly<Record<string, string>>,
@@ -209,7 +204,7 @@ const inTurns = async <A>(count: number, of: (i: number) => Promise<A>): Promise
   return results
 }
 
-/** Sends a request and returns the parsed response. Throws if the request fails. */
+/** Sends a request and returns the parsed response. Throws unless the status is 2xx. */
 export const call = async <A>(
   method: string,
   url: string,
@@ -226,7 +221,7 @@ export const call = async <A>(
   return JSON.parse(text) as { readonly result: A }
 }
 
-/** Signs a person in through the issuer, for the first time or again, and returns an access token. */
+/** Signs a person in through the issuer and returns an access token. The first sign-in creates the account. */
 export const signIn = async (base: string, { issuer }: Outside, email: string): Promise<string> => {
   const { id_token } = await call("POST", `${issuer}/token`, undefined, { email })
   const { result } = await call<{ readonly token_response: { readonly access_token: string } }>(

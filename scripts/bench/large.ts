@@ -3,10 +3,9 @@ import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { endWithParent, report } from "./processes.ts"
 
-/** The size of a large body, in bytes. */
 export const largeBytes = 30_000_000
 
-/** Three contents of a large body: one base64 attachment, one text, or many short messages. */
+/** The content of a large body: one base64 attachment, one text, or many short messages. */
 export type Content = "file" | "text" | "many"
 export type ClientProtocol = "chat" | "messages" | "responses"
 export type VendorProtocol = ClientProtocol | "google" | "bedrock"
@@ -43,7 +42,7 @@ const spoken = (protocol: ClientProtocol, content: Content): ReadonlyArray<objec
     case "text":
       return [{ role: "user", content: textOf(largeBytes) }]
     case "many":
-      // Their number is odd, so that the last one is the user's.
+      // The number of messages is odd, so the last message is the user's.
       return Array.from({ length: 2 * Math.floor(largeBytes / 1_600) + 1 }, (_, i) => ({
         role: i % 2 === 0 || protocol === "responses" ? "user" : "assistant",
         content: short
@@ -51,7 +50,6 @@ const spoken = (protocol: ClientProtocol, content: Content): ReadonlyArray<objec
   }
 }
 
-/** Builds a large request of a client. */
 export const promptOf = (protocol: ClientProtocol, content: Content, model: string): string => {
   const messages = spoken(protocol, content)
   switch (protocol) {
@@ -172,7 +170,7 @@ const embeddingsOf = (bytes: number): string =>
     usage: { prompt_tokens: figures.in, total_tokens: figures.in }
   })
 
-/** The answers of the vendor, by the first part of the path: `/<size>/<protocol>/...`. A size is `small`, `text` or `many`. */
+/** The vendor's answers, by size and protocol. The path is `/<size>/<protocol>/...`, with the size `small`, `text` or `many`. */
 const answers = new Map<string, Buffer>()
 const bodyFor = (size: string, protocol: string): Buffer => {
   const name = `${size} ${protocol}`
@@ -186,7 +184,7 @@ const bodyFor = (size: string, protocol: string): Buffer => {
   return body
 }
 
-/** Starts the vendor. It reads each request to its end and then sends the answer that the path names. */
+/** Starts the vendor. It reads each request to its end, sends the answer that the path names, and reports the request's length in `x-asked`. */
 const startVendor = (): void => {
   const server = createServer((request, response) => {
     const [, size, protocol] = request.url!.split("/")

@@ -1,23 +1,22 @@
-// The load generator, in a separate process. It uses keep-alive connections on bare sockets and therefore spends less than the system under test. In
-// a closed loop, each connection sends its next call once it has received the response to the previous one. In an open loop, calls arrive at a fixed
+// The load generator, in a separate process. It uses keep-alive connections on bare sockets, so it needs less CPU than the system under test. In a
+// closed loop, each connection sends its next call once it has received the response to the previous one. In an open loop, calls arrive at a fixed
 // rate, regardless of responses.
 import { connect } from "node:net"
 import type { Socket } from "node:net"
 import { callSequence } from "./calls.ts"
 import { endWithParent, report } from "./processes.ts"
 
-/** The calls to send: their content, target and rate. */
 export interface Order {
   readonly port: number
   readonly method: "GET" | "POST"
   readonly path: string
-  /** Headers that are sent in addition to the bearer token. */
+  /** Headers in addition to the bearer token. */
   readonly headers: Readonly<Record<string, string>>
   /** A bearer token per caller. `callSequence` selects the caller of each call. */
   readonly keys: ReadonlyArray<string>
   readonly bodies: ReadonlyArray<string>
   readonly stream: boolean
-  /** The end of a complete stream, at most 20 bytes. By default, it is the end of a chat stream. */
+  /** The end of a complete stream, at most 20 bytes. The default is the end of a chat stream. */
   readonly end?: string
   readonly connections: number
   readonly seconds: number
@@ -25,7 +24,7 @@ export interface Order {
   readonly rate?: number
   /** How long to wait for open calls after the measured time, in seconds; 10 by default. */
   readonly patience?: number
-  /** The maximum number of calls. The run ends once they have completed. */
+  /** The maximum number of calls. The run ends once all of them have completed. */
   readonly calls?: number
 }
 
@@ -33,22 +32,18 @@ export interface Order {
 export interface Outcome {
   /** The rate of calls that succeeded within the measured time, per second. */
   readonly rate: number
-  /** The number of all calls that succeeded, including those still open when the measured time ended. The database must show this number. */
+  /** The number of successful calls, including calls that were still open when the measured time ended. The database must show this number. */
   readonly calls: number
-  /** The number of successful calls of each caller. */
   readonly byCaller: ReadonlyArray<number>
   readonly failures: number
-  /** The first few errors. */
   readonly wrong: ReadonlyArray<string>
   readonly p50: number
   readonly p99: number
   /** The median time to the first byte of a body. */
   readonly first: number
-  /** The first body, for inspection. */
   readonly sample: string
 }
 
-/** An open call on a connection. */
 interface Call {
   readonly caller: number
   readonly arrived: number
@@ -63,7 +58,7 @@ const run = (order: Order): Promise<Outcome> =>
     const kinds = order.bodies.length
     const nextRequest = callSequence(order.keys.length, kinds)
     const byCaller = order.keys.map(() => 0)
-    // Set once all connections are open, so that latencies do not include the time to connect.
+    // Set once all connections are open. Latencies therefore exclude the time to connect.
     let begun = 0
     let deadline = Number.POSITIVE_INFINITY
     const latencies: Array<number> = []
@@ -159,7 +154,7 @@ const run = (order: Order): Promise<Outcome> =>
         if (over()) settled()
       }
       const reader = reading(
-        // Only one body is stored in full. The last bytes of the others show that they are complete.
+        // Only one body is stored in full. The last bytes of the other bodies show that they are complete.
         () => sample === "",
         () => {
           if (call !== undefined && call.first === 0) call.first = now()
@@ -208,7 +203,7 @@ const run = (order: Order): Promise<Outcome> =>
         const due = Math.min(((at - begun) / 1000) * rate, order.calls ?? Number.POSITIVE_INFINITY)
         for (; arrivals < due; arrivals++) {
           const send = idle.pop()
-          // Without a free connection, the call waits, and its latency includes the wait. A slow server therefore cannot slow down the arrivals.
+          // Without a free connection, the call waits, and its latency includes the wait. A slow server therefore cannot reduce the arrival rate.
           if (send === undefined) queue.push(at)
           else send(at)
         }
@@ -220,7 +215,7 @@ const run = (order: Order): Promise<Outcome> =>
     for (let i = 0; i < order.connections; i++) setTimeout(connection, Math.floor(i / 100) * 10)
   })
 
-/** The minimum size of a body that is stored once and shared by all callers. A shorter body is sent in the same buffer as its head. */
+/** The minimum size, in bytes, of a body that all callers share. A shorter body is sent in the same buffer as its head. */
 const longBody = 4_000
 
 /** Builds the bytes of each possible call, indexed by `callSequence`. */
@@ -243,7 +238,10 @@ const requestsOf = (order: Order): ReadonlyArray<readonly [head: Buffer, body: B
   })
 }
 
-/** Creates a parser of the responses on a connection. It passes on the last bytes of each body, or the complete body if `whole` returns true. */
+/**
+ * Creates a parser of the responses on a connection. It calls `done` with the last 20 bytes of each body, or with the complete body of an error
+ * response or if `whole` returns true.
+ */
 const reading = (whole: () => boolean, first: () => void, done: (status: number, body: string) => void) => {
   let pending: Buffer | undefined
   let state: "head" | "length" | "size" | "data" | "trailer" = "head"

@@ -51,7 +51,6 @@ const parts: ReadonlyArray<Part> = [
   workers
 ]
 
-/** Parts that run only on request. */
 const onDemand = new Set(["large", "growth", "console", "postgres", "workers"])
 
 /** The workloads that `--against` can drive on two builds. */

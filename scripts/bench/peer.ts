@@ -1,4 +1,5 @@
-// The peer: `@portkey-ai/gateway`. It relays requests without metering. It is installed on demand into a separate folder, never as a dependency.
+// The peer: `@portkey-ai/gateway`. It relays requests without metering. The benchmark installs it on demand into a separate folder, because it is not
+// a dependency.
 import { execFile } from "node:child_process"
 import { existsSync } from "node:fs"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
@@ -37,7 +38,6 @@ export const startPeer = async (cores: Cores, upstream: number): Promise<Peer> =
   const version = await install()
   const port = await freePort()
   const child = start(cores.served, [join(installed, "build", "start-server.js"), `--port=${port}`, "--headless"], {
-    // Production mode, as in a deployment.
     env: { NODE_ENV: "production" },
     ipc: false
   })

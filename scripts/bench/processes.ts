@@ -31,7 +31,7 @@ const expand = (list: string): ReadonlyArray<string> =>
 
 const started = new Set<ChildProcess>()
 
-/** Starts a process on a core. The process is killed when the benchmark ends. */
+/** Starts a Node process on a core. The process is killed when the benchmark ends. */
 export const start = (
   core: string | undefined,
   args: ReadonlyArray<string>,
@@ -77,14 +77,14 @@ process.once("exit", () => {
   for (const child of started) child.kill("SIGKILL")
 })
 
-/** Collects the most recent output of a process. */
+/** Collects the last 4,000 characters of a process's output. */
 export const tail = (child: ChildProcess): (() => string) => {
   let text = ""
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (data) => (text = (text + data).slice(-4000)))
   return () => text
 }
 
-/** Sends a message to one of our parts and waits for its next message. */
+/** Sends a message, if any, to a part's process and resolves to its next message. Rejects if the process ends first. */
 export const ask = <A>(child: ChildProcess, message?: object): Promise<A> =>
   new Promise((resolve, reject) => {
     const gone = () => reject(new Error(`${child.spawnargs.join(" ")} ended`))
@@ -98,7 +98,7 @@ export const ask = <A>(child: ChildProcess, message?: object): Promise<A> =>
     if (message !== undefined) child.send(message)
   })
 
-/** Sends a message to the benchmark. It is called in a part's process. */
+/** Sends a message from a part's process to the benchmark. */
 export const report = (message: object): void => {
   process.send?.(message)
 }
@@ -129,7 +129,7 @@ export const cpu = (pid: number): number => {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000
 }
 
-/** Returns the CPU time that a process and all of its running children have used so far, in µs. */
+/** Returns the CPU time that a process and all of its running descendants have used so far, in µs. */
 export const cpuWithChildren = (pid: number): number =>
   childrenOf(pid).reduce((sum, child) => sum + cpuWithChildren(child), cpu(pid))
 
@@ -173,8 +173,8 @@ const spent = (): Spent => {
 }
 
 /**
- * Starts to observe the cores. The returned function returns the share of all cores' time that other processes have used since then. The higher the
- * share, the more rates and CPU times are distorted.
+ * Starts to observe the cores. The returned function returns the share of all cores' time that other processes have used since then, from 0 to 1. A
+ * high share distorts rates and CPU times.
  */
 export const watchOthers = (): (() => number) => {
   const from = spent()
@@ -187,7 +187,7 @@ export const watchOthers = (): (() => number) => {
 /** Returns the resident memory of a process, in MB. */
 export const memory = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(known(pid, "status"))?.[1] ?? 0) / 1024
 
-// A process that has ended is not an error here, because its failed calls are reported.
+// An ended process is not an error here, because its failed calls are reported.
 const known = (pid: number, what: string): string => {
   try {
     return readFileSync(`/proc/${pid}/${what}`, "utf8")

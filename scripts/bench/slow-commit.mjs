@@ -1,5 +1,5 @@
-// Simulates a disk on which a commit takes 5 ms longer, by waiting before each COMMIT of better-sqlite3 in the committing thread. The floor and the
-// service preload this file with `--import`. (A worker inherits its process's preloads.)
+// Simulates a slow disk. Each COMMIT of better-sqlite3 first blocks the committing thread for 5 ms. The floor and the service preload this file with
+// `--import`. (A worker inherits its process's preloads.)
 import { createRequire } from "node:module"
 
 const held = 5

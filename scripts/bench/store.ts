@@ -1,10 +1,10 @@
 // The floor's database: writes a metered call's rows with raw better-sqlite3 and durable group commits. It has the same kinds of rollups as the
-// service, and it folds and writes them once per commit. Account rows are narrow, and indexes group accounts by a thousand rows, so each commit
-// writes few pages. The service never imports this file.
+// service, and writes them once per commit. Account rows are narrow, and indexes group accounts by a thousand rows, so each commit writes few pages.
+// The service never imports this file.
 import Sqlite from "better-sqlite3"
 import { join } from "node:path"
 
-/** The properties that one caller's calls to one model share. The object itself is the key for folding sums. */
+/** The properties that one caller's calls to one model share. Sums are accumulated by the identity of this object. */
 export interface Line {
   readonly account: string
   readonly tenant: string
@@ -105,7 +105,7 @@ export const openStore = (directory: string) => {
     )
   ) as [Sqlite.Statement, Sqlite.Statement, Sqlite.Statement]
 
-  // The sums are folded over the batch, so that a busy caller's sums are written once per commit.
+  // A batch accumulates the sums, so a busy caller's sums are written once per commit.
   const batch = new Map<Line, Sums>()
   const fold = ({ completion, cost, latency, line, prompt }: Charge): void => {
     let of = batch.get(line)
@@ -162,7 +162,7 @@ export const openStore = (directory: string) => {
     commit.run()
   }
 
-  // All work of an event loop iteration is committed together. The responses follow once it is on disk.
+  // The work of an event loop iteration is committed together. `done` is called once the commit is on disk.
   let queue: Array<{ readonly work: () => unknown; readonly done: (result: unknown) => void }> = []
   const drain = () => {
     const jobs = queue
@@ -185,7 +185,7 @@ export const openStore = (directory: string) => {
     open: (account: string, balance: number): void => {
       db.prepare("INSERT INTO accounts VALUES (?, ?, 0)").run(account, balance)
     },
-    /** Reads all balances, reservations and call records, for the check after a run. */
+    /** Reads the balances and totals, for the check after a run. */
     look: (): Books => ({
       balances: db.prepare("SELECT balance FROM accounts ORDER BY id").pluck().all() as ReadonlyArray<number>,
       reserved: db.prepare("SELECT sum(reserved) FROM accounts").pluck().get() as number,

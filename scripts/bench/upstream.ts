@@ -1,5 +1,5 @@
 // The world outside the gateway, in a separate process: a model that responds immediately, and an issuer for sign-ins. Chat runs on a bare socket, so
-// that the upstream costs almost nothing.
+// the upstream costs almost nothing.
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import { createServer as createHttpServer } from "node:http"
 import { createServer } from "node:net"
@@ -40,7 +40,6 @@ const whole = (body: string): Buffer =>
     `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
 
-/** The responses of the other tools, by path. */
 const tools: Readonly<Record<string, Buffer>> = {
   "/v1/systemone": whole(
     JSON.stringify({
@@ -235,12 +234,11 @@ const begun = Buffer.from(
 )
 const ended = Buffer.from(`${chunked(ending(true).join(""))}0\r\n\r\n`)
 
-/** An order for the slow streams. The process replies with the number of open ones, and ends them if `end` is set. */
+/** An order for the slow streams. The process reports the number of open streams, and ends them if `end` is set. */
 export interface TrickleOrder {
   readonly end: boolean
 }
 
-/** The open streams, each with the function that completes it. */
 const open = new Map<Socket, () => void>()
 
 /** Sends one chunk to every stream per `trickleEvery`, with the chunks spread evenly over that time. */
@@ -264,7 +262,7 @@ const endAll = (): void => {
 
 // ---- chat ---------------------------------------------------------------------------------------------------------------
 
-/** Returns the length of the first request in the buffer and the start of its body, or `undefined` while the request is incomplete. */
+/** Parses the first request in the buffer. `end` is the offset of its end. Returns `undefined` while the request is incomplete. */
 const requestIn = (
   buffer: Buffer
 ): { readonly path: string; readonly body: Buffer; readonly end: number } | undefined => {
@@ -309,7 +307,7 @@ const chat = createServer({ noDelay: true }, (socket) => {
       socket.write(notFound)
       return next()
     }
-    // A substring search replaces parsing, so that a long body costs almost nothing here.
+    // A substring search replaces parsing, so a long body costs almost nothing here.
     if (!found.body.includes('"stream":true')) {
       socket.write(other?.whole ?? plain)
       return next()

@@ -1,5 +1,5 @@
-// Runs the upstream, the load generator and the contenders, each pinned to a core. At the end, the floor and the service must have charged every
-// call.
+// Runs the upstream, the load generator and the contenders, each pinned to a core. At the end, the floor and the service must have charged every call
+// exactly.
 import type { ChildProcess } from "node:child_process"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
@@ -18,20 +18,19 @@ export interface World {
   readonly load: ChildProcess
   readonly upstream: ChildProcess
   readonly outside: Outside
-  /** The upstream, called without a gateway. */
+  /** The upstream, without a gateway. */
   readonly direct: Contender
   readonly plain: Contender
   readonly floor: Contender
   readonly gateway: Contender
   readonly peer: Contender | undefined
-  /** Signs up this many callers at the service. The floor has all of its callers from the start. */
+  /** Signs up callers at the service until it has this many. The floor has all of its callers from the start. */
   readonly welcome: (callers: number) => Promise<void>
   /** Checks all charges and ends all processes. */
   readonly close: () => Promise<void>
 }
 
 export interface WorldOptions {
-  /** The folder for the databases. */
   readonly directory: string
   readonly peer: boolean
   /** Additional flags for Node, for the floor and the service. */
@@ -114,7 +113,7 @@ const peerOf = async (cores: Cores, { port }: Outside): Promise<Peer | undefined
 
 // ---- the books ----------------------------------------------------------------------------------------------------------
 
-/** Returns the first caller whose balance did not fall by exactly the cost of its calls. */
+/** Describes the first caller with a balance that did not fall by exactly the cost of its calls. Returns `undefined` if there is none. */
 const wrongly = (due: ReadonlyArray<number>, taken: ReadonlyArray<number>): string | undefined => {
   const caller = taken.findIndex((amount, i) => amount !== (due[i] ?? 0))
   return caller < 0
@@ -138,10 +137,10 @@ const checkFloor = async (child: ChildProcess, { due, served }: Contender): Prom
   return `${count(served)} calls charged exactly`
 }
 
-/** Checks all callers' balances over HTTP, and the invariants with `tollgate verify`. */
+/** Checks all callers' balances over HTTP, and the invariants with `tollgate verify`. Throws if a charge is wrong. Returns a summary. */
 export const checkGateway = async (service: Gateway, { due, served }: Contender): Promise<string> => {
   let wrong = wrongly(due, await service.taken())
-  // Settlements may complete shortly after the response.
+  // Settlements can complete shortly after the response.
   for (let i = 0; i < 20 && wrong !== undefined; i++) {
     await sleep(100)
     wrong = wrongly(due, await service.taken())

@@ -1,5 +1,5 @@
 // Drives a PostgreSQL node's writer with many fibers, without HTTP, in a separate process. Each charge reserves first and then settles. Usage:
-// `writers <url> <place> <accounts>`. A message requests that the accounts be opened, or starts a round.
+// `writers <url> <place> <accounts>`. A message opens the accounts, charges each of them once, or starts a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
 import * as Database from "../../src/app/entry/database.ts"
@@ -17,13 +17,11 @@ export type Order =
   | { readonly seconds: number; readonly accounts: number }
 
 export interface Round {
-  /** The charges per second. */
   readonly rate: number
   /** The number of acknowledged charges of each account since the process started. */
   readonly charges: ReadonlyArray<number>
 }
 
-/** The number of concurrent charges. */
 const abreast = 512
 
 const [url, place, count] = process.argv.slice(2) as [string, string, string]

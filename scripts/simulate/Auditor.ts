@@ -1,7 +1,7 @@
 /**
- * The checks after a story. They compare what people requested and received with what the outside world saw and what the service's database shows.
- * Every charge must belong to a call, every received result must be charged as measured, acknowledged changes must persist, and every event that was
- * due must have happened.
+ * The checks after a story. They compare people's requests and responses with the outside world's records and the service's database. Every charge
+ * must belong to a call, and every received result must be charged as measured. Acknowledged changes must persist, and every expected event must have
+ * happened.
  */
 import { BudgetAuditor } from "./BudgetAuditor.ts"
 import { bodyOf, gaveUp } from "./Client.ts"
@@ -38,7 +38,6 @@ interface Record_ {
   readonly timestamp: string
 }
 
-/** Auto-reload, as the service shows it. */
 interface Reload {
   readonly state: string
   readonly enabled?: boolean
@@ -58,17 +57,16 @@ interface Tenant {
 }
 
 const minute = 60_000
-/** How many minutes an email may wait for its next attempt after its mail server rejected it temporarily. */
+/** The longest wait for an email's next attempt after a temporary rejection, in minutes. */
 const letterWait = 7 * 60
 const day = 86_400_000
-/** How many jobs, and how many responses, strangers request per story. */
+/** The maximum number of jobs, and of responses, that strangers request per story. */
 const askedAsStrangers = 5
 
 export class Auditor {
   private readonly computer: Computer
   private readonly world: World
   private readonly note: (line: string) => void
-  /** Whether any step set the clock. */
   private readonly jumped: boolean
   private tenants = new Map<string, Tenant>()
 
@@ -88,7 +86,7 @@ export class Auditor {
     const { machine, storage } = this.computer
     this.note("faults end")
     storage.heal()
-    // Undo a clock that was set back, because timers would wait longer.
+    // Otherwise, timers would wait longer after the clock was set back.
     machine.offset = Math.max(0, machine.offset)
     this.world.heal()
     if (!(await machine.run(() => this.computer.isUp, 5 * minute))) return this.find("the service does not start again")
@@ -125,7 +123,7 @@ export class Auditor {
   }
 
   /**
-   * Sends one more transfer and takes it back. This wakes the job that ends transfers that are due. Otherwise, the job could sleep for up to a day,
+   * Sends one more transfer and takes it back. This wakes the job that ends expired transfers. Otherwise, the job could sleep for up to a day,
    * because the clock no longer jumps.
    */
   private async lastTransfer(): Promise<void> {
@@ -303,8 +301,8 @@ export class Auditor {
         this.find(
           `${record.id} costs ${record.cost}, but ${Number(charged.get(record.id) ?? 0n) / 1e9} was charged for it`
         )
-      // A broken stream costs the usage that its vendor has reported so far; `messages` reports some of it in its first event. If a stream ends
-      // without a report, its usage is counted.
+      // A broken stream costs the usage that its vendor has reported so far. `messages` reports some usage in its first event. If a stream ends
+      // without a report, the service counts its usage.
       if (!record.success && record.cost > 0 && record.endpoint !== "messages" && record.usage_source === undefined)
         this.find(`${record.id} failed but cost ${record.cost}`)
     }
@@ -395,7 +393,7 @@ export class Auditor {
     if (record !== undefined && record.completion_tokens > Math.min(words, limitIn(deed) ?? words))
       this.find(`call ${id} was charged for ${record.completion_tokens} tokens of a response`)
     if (isFigureless(call)) return
-    // Another call may spend the credit of a released call until that call settles.
+    // Another call can spend the credit of a released call before that call settles.
     if (record?.uncollected !== undefined && !this.mayBeReleased(call))
       this.find(`call ${id} cost more than its reservation`)
     if (whole && record === undefined) this.find(`call ${id} got a response but was not charged`)
@@ -421,14 +419,11 @@ export class Auditor {
       this.find(`call ${id} was served by its vendor but not charged`)
   }
 
-  /** Returns whether another host may have released the call. */
   private mayBeReleased({ asked }: Call): boolean {
     return this.world.lapses.some((lapse) => asked.some(({ from }) => from <= lapse))
   }
 
-  /**
-   * Checks that only the owning account and key can access a job or a stored response. The service must refuse all other requests.
-   */
+  /** Checks that only the owning account and key can access a job or a stored response. */
   private async strangers(): Promise<void> {
     let done = false
     void this.askAsStrangers().then(() => (done = true))
@@ -454,7 +449,7 @@ export class Auditor {
       const token = other(who)?.key
       if (previous_response_id === undefined || token === undefined) continue
       const json = { model: "sandbox-small", input: "go on", max_output_tokens: 16, previous_response_id }
-      // A stranger without credit may get a 402 instead.
+      // A stranger without credit can get a 402 instead.
       const { status } = await world.ask("/v1/responses", { token, json })
       if (status !== 404 && status !== 402) this.find(`a response of ${who.name} is continued by a stranger: ${status}`)
     }
@@ -513,7 +508,7 @@ export class Auditor {
     }
   }
 
-  /** Returns the total cost of an endpoint's calls, including the uncollected part if `owed`. */
+  /** Returns the total cost of a person's calls to an endpoint, in nano-USD. With `owed`, includes the uncollected part. */
   private costOf(who: Person, endpoint: string, owed = false): bigint {
     const { records } = this.tenants.get(who.tenant) ?? { records: [] }
     return records
@@ -525,7 +520,7 @@ export class Auditor {
     for (const who of this.world.people) {
       const mine = this.world.searches.filter((search) => search.who === who)
       const price = 5_000_000n
-      // If a search was released, its credit may be gone when it settles.
+      // If a search was released, its credit can be spent before it settles.
       const count = this.costOf(who, "search", this.world.lapses.length > 0) / price
       const least = mine.filter(({ heard }) => heard?.complete === true && heard.status === 200).length
       const most = mine.filter(({ seen }) =>
@@ -647,7 +642,8 @@ export class Auditor {
       const [newest] = this.tenants.get(id)!.entries
       if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`)
         this.find("a payment was credited to the wrong tenant")
-      // If an amount could not be taken back, the tenant owes it and has no credit. An event long before its payment may have been deleted.
+      // If an amount could not be taken back, the tenant owes it and has no credit. The service may have deleted an event that arrived long before
+      // its payment.
       if (this.world.farAt === undefined && net !== due && !(net > due && newest!.balance === 0))
         this.find(
           `a payment of ${object.amount / 100} resulted in ${Number(net) / 1e9}, but ${Number(due) / 1e9} is due`
@@ -655,7 +651,7 @@ export class Auditor {
     }
   }
 
-  /** Returns the part of a payment that its payer got back. */
+  /** Returns the part of a payment that its payer got back, in nano-USD. */
   private returned(
     payment: string,
     amount: bigint,
@@ -681,7 +677,7 @@ export class Auditor {
     return sum > amount ? amount : sum
   }
 
-  /** Checks that no attempt of auto-reload stays open forever and that no tenant is charged twice in ten minutes. */
+  /** Checks the state of every auto-reload, and that no tenant is charged twice within ten minutes. */
   private async reloads(): Promise<void> {
     for (const who of this.world.people) {
       let found: Reload | undefined
@@ -710,7 +706,7 @@ export class Auditor {
     if (settings === undefined || !settings.sure) return
     if (threshold_usd !== settings.threshold || payment_method_id !== settings.card)
       this.find(`auto-reload of ${who.name} was set to ${settings.threshold} but is ${threshold_usd}`)
-    // After a declined card, auto-reload does not try again by itself.
+    // After a declined card, auto-reload does not retry.
     if (enabled !== true || last_error !== null || settings.card !== "pm_card_visa" || !settings.wasAbove) return
     const { credits = 0n } = this.tenants.get(who.tenant) ?? {}
     if (credits < nano(settings.threshold))
@@ -722,7 +718,7 @@ export class Auditor {
   private letters(rows: ReturnType<Computer["query"]>): void {
     const met = (fault: string) => [...this.world.met.keys()].some((one) => one.startsWith(fault))
     for (const { at, to } of this.world.sent) {
-      // Each email contains its own token, so two equal emails are one email that was sent twice.
+      // Each email contains its own token, so two equal texts mean that one email was sent twice.
       const texts = this.world.letters.filter((letter) => letter.to === to).map(({ text }) => text)
       if (new Set(texts).size < texts.length) this.find(`an email was sent to ${String(to)} twice`)
       if (typeof to !== "string" || this.world.letters.some((letter) => letter.to === to)) continue
@@ -768,14 +764,13 @@ const isFailing: ReadonlySet<string> = new Set(["refuses", "cut", "stops"])
 const wasRemoved = ({ asked, who }: Call): boolean =>
   who.removed !== undefined && asked.every(({ from }) => from > who.removed!)
 
-/** Returns whether the client received the complete response. */
 const isWhole = ({ complete, status, text }: Call["heard"][number]): boolean => {
   if (!complete || status !== 200) return false
   if (text.startsWith("data:")) return text.trimEnd().endsWith("data: [DONE]") && !text.includes('data: {"error"')
   return !text.startsWith("event:") || /^event: (message_stop|response\.(completed|incomplete))$/m.test(text)
 }
 
-/** Returns whether a failed stream may be charged, because its vendor ended it midway, or cut it after `messages` reported the prompt. */
+/** Returns whether the service can charge for a failed stream, because its vendor ended it midway, or cut it after `messages` reported the prompt. */
 const endsInMidst = ({ deed }: Call, kind: Manner["kind"]): boolean =>
   kind === "stops" || (kind === "cut" && deed.protocol === "messages")
 
@@ -783,7 +778,7 @@ const endsInMidst = ({ deed }: Call, kind: Manner["kind"]): boolean =>
 const isFigureless = ({ seen }: Call): boolean =>
   seen.some(({ manner }) => manner.kind === "absurd" || manner.kind === "uncounted")
 
-/** Returns whether the call's client may have disconnected during a stream. If so, the received part is counted. */
+/** Returns whether the client may have disconnected during the call. If so, the service may have estimated the usage. */
 const mayBeEstimated = ({ deed, heard, seen }: Call): boolean =>
   seen.some(({ manner }) => manner.kind === "paced" || manner.kind === "late" || manner.kind === "long") &&
   deed.leaves !== undefined &&

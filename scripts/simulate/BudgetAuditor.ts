@@ -23,7 +23,7 @@ type Unit = keyof LimitOf
 const units = ["mills", "tokens", "requests", "concurrent"] as const
 const unitTexts = { mills: "USD", tokens: "tokens", requests: "requests", concurrent: "open calls" }
 
-/** How long a fault of the service may delay the end of a call after its client has disconnected, in milliseconds. */
+/** How long a fault can delay the end of a call after its client has disconnected, in milliseconds. */
 const minute = 60_000
 
 /** Converts USD to thousandths, exact to a nano-USD. */
@@ -39,7 +39,7 @@ export class BudgetAuditor {
   private readonly world: World
   private readonly budgets: Budgets
   private readonly quiet: number
-  /** Whether the wall clock was set back. If so, only budgets without a period can be checked. */
+  /** Whether the wall clock was set back. If so, only the checks of budgets without a period are possible. */
   private readonly isBack: boolean
   private readonly exact = new Map<Call, ReadonlyArray<BudgetRecord>>()
   private readonly records: ReadonlyArray<BudgetRecord>
@@ -93,7 +93,7 @@ export class BudgetAuditor {
     )
   }
 
-  /** Returns the costs that belong to no known model call: estimates, and the costs of tools. */
+  /** Returns the records that match no known model call: estimates and, for the whole tenant, tools. */
   private others(budget: Budgeted, wall: number): ReadonlyArray<BudgetRecord> {
     return this.records.filter(
       (record) =>
@@ -110,7 +110,9 @@ export class BudgetAuditor {
 
   // ---- overshoot --------------------------------------------------------------------------------------------------------
 
-  /** Returns the highest limit that may have applied in a unit, or `undefined` if there may have been none at any time. */
+  /**
+   * Returns the highest limit that may have applied, including raises. Returns `undefined` if the budget may have had no enforced limit at some time.
+   */
   private mostOf({ ending, raises, terms }: Budgeted, unit: Unit): number | undefined {
     if (ending || terms.some(({ limit, mode }) => mode === "notify" || limit[unit] === undefined)) return undefined
     const most = Math.max(...terms.map(({ limit }) => limit[unit]!))
@@ -122,14 +124,14 @@ export class BudgetAuditor {
     const calls = this.certain(budget)
     for (const unit of units) {
       const most = this.mostOf(budget, unit)
-      // Other calls may use the tokens of a released call until that call settles.
+      // Other calls can use the tokens of a released call before that call settles.
       if (most === undefined || (unit === "tokens" && this.world.lapses.length > 0)) continue
       for (const used of this.usedBy(budget, calls, unit))
         if (used > most) this.find(`${budget.name} of ${most} ${unitTexts[unit]} let through ${used}`)
     }
   }
 
-  /** Returns how much the calls used in each period. */
+  /** Returns the calls' usage in each period. For `concurrent`, returns the highest number of open calls. */
   private usedBy(budget: Budgeted, calls: ReadonlyArray<Call>, unit: Unit): ReadonlyArray<number> {
     if (unit === "concurrent") return [this.openAtOnce(calls)]
     const used = new Map<number, Array<number>>()
@@ -263,7 +265,7 @@ export class BudgetAuditor {
       )
   }
 
-  /** Returns the maximum that other calls may have used and reserved when a call was refused. */
+  /** Returns the maximum that other calls may have used and reserved when a call was refused, or `never` if that is unknown. */
   private mostUsed(budget: Budgeted, refused: Call, { from, until, wallFrom }: Asked, unit: Unit): number {
     if (!this.isChecked(budget) || this.hasTools(budget) || refused.asked.length > 1) return never
     const period = periodOf(budget, wallFrom)
@@ -294,21 +296,20 @@ export class BudgetAuditor {
   }
 }
 
-/** Returns whether all of the call's attempts had ended before this time. A successful attempt ends after its settlement. */
+/** Returns whether all of the call's attempts had succeeded before this time. A response completes only after the settlement. */
 const isOver = ({ asked }: Call, at: number): boolean =>
   asked.every(({ heard, until }) => heard?.complete === true && heard.status === 200 && until < at)
 
-/** Returns whether the call was certainly not admitted. */
+/** Returns whether this attempt was certainly not admitted. */
 const isRefused = ({ seen }: Call, { heard }: Asked): boolean =>
   seen.length === 0 && heard?.complete === true && refusals.has(heard.status)
 
 const refusals: ReadonlySet<number> = new Set([400, 401, 402, 403, 409, 429])
 
-/** Returns whether these terms may have applied during an attempt. */
 const mayApply = (all: ReadonlyArray<Terms>, one: Terms, { from, until }: Asked): boolean =>
   one.from <= until && !all.some((later) => later !== one && later.from >= one.until && later.until <= from)
 
-/** Returns the maximum that a call may need. A prompt's token is at least one byte. */
+/** Returns the maximum that a call can reserve in this unit. A prompt has at most as many tokens as bytes. */
 const needOf = ({ deed, words }: Call, unit: Unit): number => {
   if (unit === "requests" || unit === "concurrent") return 1
   const answer = limitIn(deed)

@@ -1,4 +1,4 @@
-/** Sends people's requests for budgets and runs in a story and records their times. The `BudgetAuditor` compares them with the calls. */
+/** Sends a story's requests for budgets and runs, and records their times and outcomes. `BudgetAuditor` compares them with the calls. */
 import { bodyOf } from "./Client.ts"
 import type { Heard } from "./Client.ts"
 import { periodStart } from "./Periods.ts"
@@ -7,7 +7,6 @@ import type { Call, Person, World } from "./World.ts"
 
 type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 
-/** The terms that a person requested. */
 export interface Terms {
   readonly limit: LimitOf
   readonly mode: "refuse" | "notify"
@@ -20,19 +19,19 @@ export interface Budgeted {
   readonly kind: "budget" | "run"
   readonly name: string
   readonly who: Person
-  /** The calls that it counts: the person's, those of the key for budgets, or those of a run. */
+  /** The calls that the budget counts: the person's calls, those with the key for budgets, or those of a run. */
   readonly on: "tenant" | "key" | "run"
   readonly period: BudgetPeriod
   readonly terms: Array<Terms>
-  /** The raises that may apply, in thousandths of a USD. */
+  /** All requested raises, in thousandths of a USD. */
   readonly raises: Array<number>
   /** The id; `undefined` until a response shows it. */
   id: string | undefined
-  /** When its creation was acknowledged; `never` if the outcome is unknown. */
+  /** When the creation was acknowledged; `never` if the outcome is unknown. */
   known: number
-  /** When its end was acknowledged. */
+  /** When the end was acknowledged. */
   ended: number
-  /** Whether a person has requested its deletion. */
+  /** Whether a person has requested the deletion. */
   ending: boolean
 }
 
@@ -40,7 +39,7 @@ export interface Run extends Budgeted {
   readonly kind: "run"
   readonly above: ReadonlyArray<Run>
   key: string
-  /** When it expires, on the wall clock. */
+  /** The expiry, on the wall clock. */
   expires: number
 }
 
@@ -242,7 +241,7 @@ export class Budgets {
     return told(of.name, heard)
   }
 
-  /** Finds the ids that no response has shown, and reads all budgets and runs. It must be called once the world is quiet. */
+  /** Finds the ids that no response has shown, and reads all budgets and runs. Call it once the world is quiet. */
   async lookAtAll(): Promise<void> {
     for (const who of new Set(this.budgets.map((budget) => budget.who))) {
       const heard = await this.world.asPerson(who, `/v1/tenants/${who.tenant}/budgets`)

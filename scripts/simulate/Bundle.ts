@@ -1,6 +1,6 @@
 /**
  * Builds the code under simulation: the service, the outside world and the writer's thread, each as a script. Each start evaluates its script again,
- * so that only the disk survives a crash. Stateless modules are evaluated once. Only this module inserts planted mistakes (`Mistakes`).
+ * so only the disk survives a crash. Stateless modules are evaluated once. Only this module inserts planted mistakes (`Mistakes`).
  */
 import { build } from "esbuild"
 import type { BuildOptions, Plugin, ResolveResult } from "esbuild"
@@ -8,7 +8,6 @@ import { readFile } from "node:fs/promises"
 import { join, relative } from "node:path"
 import { common, directly, root } from "../bundle.ts"
 
-/** A fragment of a source file, with its replacement. */
 export interface Change {
   readonly file: string
   readonly text: string
@@ -72,7 +71,7 @@ const always: ReadonlyArray<Change> = [
   }
 ]
 
-/** Applies a change. The change must match its file exactly once. Otherwise, a mistake that was never planted would count as not found. */
+/** Applies a change. Throws unless the text occurs in its file exactly once. Otherwise, a mistake that was never planted would count as not found. */
 export const apply = (source: string, { file, instead, text }: Change): string => {
   const parts = source.split(text)
   if (parts.length !== 2)
@@ -105,10 +104,10 @@ const optionsOf = (changes: ReadonlyArray<Change>) =>
 
 // ---- shared modules -------------------------------------------------------------------------------------------------------
 
-/** Packages whose modules store no state about their users. */
+/** Packages that store no state about their users in their modules. */
 const packages = /^node_modules\/(effect|@effect\/(platform|sql|experimental|rpc)|jose)\//
 
-/** Modules whose only state is random bytes and the text of an instant. */
+/** Modules that are shared despite their state, which is only random bytes and the text of an instant. */
 const exempt = new Set(["src/kernel/IdText.ts"])
 
 /** Matches state in a module: a variable, or a collection that is initially empty. */
@@ -124,8 +123,7 @@ const remembers = async (file: string): Promise<boolean> =>
 const service = "scripts/simulate/Service.ts"
 
 /**
- * Finds the modules that all lives can share, because they and their imports are stateless. Evaluating them again would take most of the time of a
- * start.
+ * Finds the modules that all lives can share, because they and their imports are stateless. Evaluating them again would take most of a start's time.
  */
 const findShared = async (): Promise<ReadonlySet<string>> => {
   const { metafile } = await build({ ...optionsOf([]), entryPoints: [join(root, service)], metafile: true })
@@ -152,7 +150,7 @@ let sharedOnce: Promise<ReadonlySet<string>> | undefined
 /** The resolution of each importer's import. It is the same in every build. */
 const resolved = new Map<string, Promise<ResolveResult>>()
 
-/** Makes a script import the shared modules by name from the code that runs it. `used` collects their paths. */
+/** Makes a script import the shared modules from the code that runs it. `used` collects their paths. */
 const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugin => ({
   name: "what lives have in common",
   setup: (build) =>
@@ -182,7 +180,6 @@ const asItIs = (script: string): string => {
   )
 }
 
-/** A script, with its source files. */
 interface Built {
   readonly text: string
   readonly files: ReadonlySet<string>
@@ -196,7 +193,7 @@ const builtOf = async (options: BuildOptions): Promise<Built> => {
 const buildThread = (changes: ReadonlyArray<Change>): Promise<Built> =>
   builtOf({ ...optionsOf(changes), entryPoints: [join(root, "src/books/ledger/write/WriterThread.ts")] })
 
-/** A built script, with its shared modules by path. */
+/** The service's script, and the paths of the shared modules that it imports. */
 interface BuiltService extends Built {
   readonly used: ReadonlyMap<string, string>
 }

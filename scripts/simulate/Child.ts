@@ -1,4 +1,4 @@
-/** A process that runs one story. It replaces time and randomness permanently, reads the story from standard input and writes the outcome. */
+/** A process that runs one story. It reads the story from standard input and writes the outcome to standard output. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Computer } from "./Computer.ts"
@@ -18,7 +18,7 @@ const main = async (folder: string): Promise<void> => {
   const compiled = Object.fromEntries(
     names.flatMap((name) => (existsSync(cacheOf(name)) ? [[name, readFileSync(cacheOf(name))]] : []))
   )
-  /** Stores the compiled code of a build's first process for the other processes. */
+  /** Stores the compiled code of a build's first process for later processes. */
   const keep = (computer: Computer) => {
     if (names.every((name) => existsSync(cacheOf(name)))) return
     for (const [name, bytes] of Object.entries(computer.compiled())) {
@@ -32,7 +32,7 @@ const main = async (folder: string): Promise<void> => {
   write(await run(story, { library, service, thread, compiled }, keep))
 }
 
-/** Reports a defect of the service as a finding. The process then ends. */
+/** Reports an uncaught error, which counts as a finding. The process then ends. */
 const broken = (error: unknown) => write({ broken: String(error instanceof Error ? error.stack : error) })
 process.on("uncaughtException", broken)
 process.on("unhandledRejection", broken)

@@ -3,7 +3,6 @@ import http from "node:http"
 import type { Network } from "./machine/Network.ts"
 import type { Leaving } from "./Story.ts"
 
-/** The response as the client received it. */
 export interface Heard {
   /** The status, or 0 if no head arrived. */
   readonly status: number

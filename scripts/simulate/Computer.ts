@@ -1,4 +1,4 @@
-/** A computer that runs the service, with the world around it. It may lose power at any moment and then starts again. */
+/** A computer that runs the service, with the world around it. It can lose power at any moment and then starts again. */
 import Sqlite from "better-sqlite3"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -19,7 +19,7 @@ import type * as Service from "./Service.ts"
 export const port = 8787
 
 const require = createRequire(join(root, "package.json"))
-/** The base URL for resolving the project's files. */
+/** The value of `import.meta.url` in simulated code, for resolving the project's files. */
 const url = pathToFileURL(join(root, "src", "upstream", "catalogue", "simulated.js")).href
 
 /** One life of the service, from a start to an end. */
@@ -40,18 +40,17 @@ export class Computer {
   readonly storage: Storage
   world!: Service.World
   file: string
-  /** Receives the service's log at level warning and above. */
+  /** Receives the service's warnings and errors, and a line when the service ends. */
   log: (level: string, message: string) => void = () => {}
-  /** How often the service has been started. */
+  /** The number of starts of the service. */
   lives = 0
-  /** When each life ended, by the number of the life. */
+  /** The machine time of each life's end, by the number of the life. */
   readonly ends = new Map<number, number>()
   private pause = restartFirst
   private life: Life | undefined
   private stopNow: (() => void) | undefined
   private lapseNow: (() => void) | undefined
   private readonly folder: string
-  /** The modules that all lives share. */
   private readonly shared: Record<string, unknown> = {}
   private readonly library: Script
   private readonly service: Script
@@ -121,7 +120,7 @@ export class Computer {
     })
   }
 
-  /** Shuts the service down in an orderly way and starts it again. */
+  /** Shuts the service down gracefully. Its end then triggers a restart. */
   stop(): void {
     if (this.life === undefined || this.life.stopping) return
     this.life.stopping = true
@@ -134,13 +133,12 @@ export class Computer {
     if (this.isUp) this.lapseNow?.()
   }
 
-  /** Makes the writer's thread end. */
   endThread(): void {
     this.life?.threads.endOne()
     this.storage.threadEnded()
   }
 
-  /** Cuts the power and restores it. */
+  /** Cuts the power, and restarts the service after a pause. */
   crash(): void {
     this.pause = this.isUp ? restartFirst : Math.min(2 * this.pause, restartLast)
     this.end()
@@ -159,7 +157,7 @@ export class Computer {
     this.file = this.storage.survive(this.file, join(this.folder, `life-${this.lives}`))
   }
 
-  /** Verifies the database and returns its faults. It must be called after the service has ended. */
+  /** Verifies the database and returns its faults. Call it after the service has ended. */
   async look(): Promise<ReadonlyArray<string>> {
     const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     let found: ReadonlyArray<string> | undefined
@@ -175,7 +173,6 @@ export class Computer {
     return found
   }
 
-  /** Queries the database for the auditor. */
   query(sql: string): ReadonlyArray<Record<string, unknown>> {
     const db = new Sqlite(this.file)
     try {
@@ -232,7 +229,7 @@ export class Computer {
   /** Creates the scheduler of a life. The seed determines the order of fibers. Fibers of a life that has ended do not run. */
   private schedulerOf(life: Life) {
     const { machine } = this
-    // Most fibers run until they have to wait, as in production. Some yield sooner.
+    // As in production, a fiber runs until it has to wait or has run 2,048 operations.
     return {
       shouldYield: ({ currentOpCount }: { readonly currentOpCount: number }) =>
         (currentOpCount > 2_048 ? 0 : false) as number | false,

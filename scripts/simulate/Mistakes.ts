@@ -1,6 +1,6 @@
 /**
- * Planted mistakes. Each one switches off a guard in the service's code, only in the simulation's build (`Bundle`), to show that the simulation finds
- * the mistake. Each fragment must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
+ * Planted mistakes. Each switches off a guard in the service's code, only in the simulation's build (`Bundle`). The simulation must find it. Each
+ * fragment must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
  */
 import type { Change } from "./Bundle.ts"
 

@@ -57,7 +57,7 @@ export const run = async (
   }
 }
 
-/** Waits before the next step. A step without a wait overlaps with the previous steps. */
+/** Waits before the next step. A step without a wait can overlap with the previous steps. */
 const passed = async ({ machine }: Computer, wait: number): Promise<void> => {
   const turn = machine.turns + machine.random.below(wait < 5 ? 80 : 8)
   if (wait >= 5) await machine.run(() => false, wait)
@@ -82,7 +82,7 @@ const steps = async (
   note("everyone is signed in")
   for (const step of steps) {
     await passed(computer, step.wait)
-    // From here on, random decisions depend only on this step, so they do not change if earlier steps are removed.
+    // From here on, random decisions depend only on this step. Removing earlier steps does not change them.
     machine.random = random(`step ${seed} ${step.id}`)
     world.do(step)
   }

@@ -21,7 +21,7 @@ import { sqliteFile } from "../../src/storage/database/Location.ts"
 
 export type World = Sandbox.Sandbox
 
-/** The initial credit is small enough that some people use it up. */
+/** The initial credit is small, so some people use it up. */
 const prices = { default_new_credits: 0.04, default_registration_credits: 0.01 }
 
 export interface ServiceOptions {
@@ -35,11 +35,10 @@ export interface ServiceOptions {
    * Called when the service is ready. `lapse` releases all open calls that are not held, as another node would after this node's lease has lapsed.
    */
   readonly onReady: (lapse: () => void) => void
-  /** Called when the process would end, because the service did not start or stopped by itself. */
+  /** Called when the process would end: the service did not start, failed or was shut down. */
   readonly onEnd: (why: string) => void
 }
 
-/** Sets `keeps_responses` on each of the upstreams. */
 const keeping = (upstreams: World["configuration"]["upstreams"]) =>
   Object.fromEntries(Object.entries(upstreams ?? {}).map(([name, one]) => [name, { ...one, keeps_responses: true }]))
 
@@ -111,7 +110,7 @@ export const start = ({
   return () => void Effect.runFork(Fiber.interrupt(fiber), { scheduler })
 }
 
-/** Ends every open call that is not held, as interrupted and free of charge, while its host continues it. */
+/** Creates the effect that ends every open call that is not held, as interrupted and free of charge. The call's host continues it. */
 const lapsing = Effect.gen(function* () {
   const writer = yield* Writer
   const calls = yield* Calls.make

@@ -11,11 +11,10 @@ import type { Change } from "./Bundle.ts"
 import type { Outcome } from "./Run.ts"
 import type { Story } from "./Story.ts"
 
-/** How long a story may run before it counts as an endless loop, in milliseconds of real time. Most stories take only seconds. */
+/** How long a story can run before it counts as an endless loop, in milliseconds of real time. Most stories take only seconds. */
 const patience = 240_000
 
 export interface Builds {
-  /** Runs a story on this build. */
   readonly run: (story: Story) => Promise<Outcome>
   readonly remove: () => void
 }
@@ -53,7 +52,7 @@ export const prepare = async (mistakes: ReadonlyArray<Change> = []): Promise<Bui
     if (known !== undefined) writeFileSync(cacheOf(name), known)
   }
   const remove = () => {
-    // A build with mistakes is used only once, so its code is not stored.
+    // Only the first build's code is stored, because a build with mistakes is used only once.
     for (const [name, text] of Object.entries(scripts))
       if (compiled.size < 3 && existsSync(cacheOf(name))) compiled.set(text, readFileSync(cacheOf(name)))
     rmSync(folder, { recursive: true, force: true })
@@ -103,8 +102,8 @@ export const kindOf = (finding: string): string =>
     .slice(0, 60)
 
 /**
- * Finds a shorter story with a finding of the same kind. It removes parts of the steps, larger parts first, as long as the story still fails. It
- * calls `tried` for every attempt.
+ * Finds a shorter story with a finding of the same kind. It removes parts of the steps, larger parts first, as long as the story still fails. Before
+ * each attempt, it calls `tried` with the number of steps.
  */
 export const shrink = async (
   story: Story,

@@ -6,7 +6,7 @@ import { random } from "./machine/Random.ts"
 import type { Random } from "./machine/Random.ts"
 import type { StorageFault } from "./machine/Storage.ts"
 
-/** The behavior of a vendor in a call: normal, or with this fault. */
+/** A vendor's behavior in a call: normal, or with a fault. */
 export type Manner =
   | { readonly kind: "well" }
   | { readonly kind: "late" | "paced"; readonly millis: number }
@@ -17,7 +17,7 @@ export type Manner =
   | { readonly kind: "refuses"; readonly status: number; readonly answers?: boolean }
   | { readonly kind: "absurd" }
   | { readonly kind: "uncounted" }
-  /** The vendor ends a stream of responses with an event that is too long to buffer. */
+  /** The vendor ends a Responses stream with an event that is too long to buffer. */
   | { readonly kind: "long" }
 
 /** When a client disconnects: after this many bytes sent or received, or after this many milliseconds. */
@@ -27,7 +27,6 @@ export interface Leaving {
   readonly after?: number
 }
 
-/** The protocols for calling models. */
 export type ProtocolName = "chat" | "text" | "messages" | "responses"
 
 /** The tools that respond immediately. */
@@ -55,13 +54,13 @@ export type Deed =
       readonly limit: number | undefined
       readonly manner: Manner
       readonly leaves: Leaving | undefined
-      /** Whether an Idempotency-Key is sent. */
+      /** Whether the request has an Idempotency-Key. */
       readonly keyed: boolean
-      /** Whether the key with a limit is used. */
+      /** Whether the request uses the key with a limit. */
       readonly limited: boolean
-      /** Set if the key for budgets or the key of a run is used. */
+      /** Set if the request uses the key for budgets or the key of a run. */
       readonly under?: "key" | number
-      /** The number of words in its prompt, in addition to the number that identifies the call. */
+      /** The number of additional words in the prompt. The total number of words identifies the call. */
       readonly length: number
     }
   /** Repeats a request with an Idempotency-Key, selected by `which`. Negative numbers count from the newest request. */
@@ -86,7 +85,7 @@ export type Deed =
       readonly do: "send"
       readonly who: number
       readonly to: number | "stranger"
-      /** `giftable` means all credit that may be sent, and `everything` means the entire balance, including credit that may not be sent. */
+      /** `giftable` means all credit that can be sent, and `everything` means the entire balance, including credit that cannot be sent. */
       readonly cents: number | "giftable" | "everything"
       readonly twice: boolean
       readonly leaves: Leaving | undefined
@@ -99,7 +98,7 @@ export type Deed =
       readonly card: "pm_card_visa" | "pm_card_declined"
       readonly threshold: number
       readonly manner: Manner
-      /** The request that triggers this behavior; by default the one for the settings. */
+      /** The request that triggers this behavior; by default the request for the settings. */
       readonly at?: "settings" | "charge"
     }
   | {
@@ -108,7 +107,7 @@ export type Deed =
       readonly what: "refund" | "refund_fail" | "dispute" | "win"
       readonly cents: number
     }
-  /** Delivers the processor's event with this number, which may have been delivered before. */
+  /** Delivers one of the processor's events, possibly again. */
   | { readonly do: "deliver"; readonly which: number; readonly leaves: Leaving | undefined }
   | { readonly do: "pin"; readonly who: number; readonly team: boolean }
   /** The owner of the team removes a member. */
@@ -118,7 +117,7 @@ export type Deed =
   | {
       readonly do: "budget"
       readonly who: number
-      /** The calls that the budget counts: the person's, or those of the key for budgets. */
+      /** The calls that the budget counts: the person's calls, or those with the key for budgets. */
       readonly on: "tenant" | "key"
       readonly period: BudgetPeriod
       readonly limit: LimitOf
@@ -128,7 +127,7 @@ export type Deed =
   | { readonly do: "raise"; readonly which: number; readonly mills: number; readonly millis: number }
   /** Deletes a budget. */
   | { readonly do: "drop"; readonly which: number }
-  /** Creates a run. With `wide`, a run that another run creates requests a higher limit than that run has. */
+  /** Creates a run. With `wide`, a run below another run requests a higher limit than its parent has. */
   | {
       readonly do: "run"
       readonly who: number
@@ -137,7 +136,6 @@ export type Deed =
       readonly seconds: number
       readonly wide: boolean
     }
-  /** Ends a run. */
   | { readonly do: "end"; readonly which: number }
   /** A person reads a budget or a run. */
   | { readonly do: "check"; readonly which: number }
@@ -195,7 +193,10 @@ const manner = (random: Random): Manner => {
   }
 }
 
-/** Selects a vendor's behavior in calls other than chat. The simulation has no responses for those calls. */
+/**
+ * Selects a vendor's behavior in calls other than chat. It leaves out faults with a response body, because the simulation has no bodies for those
+ * calls.
+ */
 const plainManner = (random: Random): Manner => {
   const found = manner(random)
   if (found.kind === "refuses") return { kind: "refuses", status: found.status }
@@ -221,7 +222,7 @@ const models = ["sandbox-small", "sandbox-large", "sandbox-fraction", "sandbox-f
 
 const day = 86_400_000
 
-/** Creates a typical model request that is served correctly and whose client stays connected. */
+/** Creates a typical model request. By default, the vendor serves it correctly and the client stays connected. */
 const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonly do: "chat" }>> = {}): Deed => ({
   do: "chat",
   who,
@@ -236,7 +237,6 @@ const chat = (random: Random, who: number, more: Partial<Extract<Deed, { readonl
   ...more
 })
 
-/** Selects the protocol of a call and its vendor's behavior. */
 const spoken = (random: Random): Pick<Extract<Deed, { readonly do: "chat" }>, "protocol" | "manner"> => {
   if (random.chance(0.6)) return { manner: manner(random) }
   const protocol = random.pick(["text", "messages", "responses"] as const)
@@ -281,7 +281,7 @@ const run = (random: Random, who: number, more: Partial<Extract<Deed, { readonly
 
 const disk = (random: Random): Deed => {
   const moment = random.pick(["begin", "statement", "commit", "commit", "after_commit"] as const)
-  // A commit may be complete even though the disk reports a failure.
+  // A commit can be complete even though the disk reports a failure.
   const error = { error: moment === "after_commit" ? "SQLITE_IOERR_FSYNC" : random.pick(storageErrors) }
   return {
     do: "disk",
@@ -291,7 +291,6 @@ const disk = (random: Random): Deed => {
   }
 }
 
-/** The kinds of steps, each with its weight. */
 const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, people: number) => Deed]> = [
   [
     26,
@@ -455,7 +454,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
   ]
 ]
 
-/** Selects the weights for one story. The story has many steps of some kinds and none of others, so that rare combinations occur as well. */
+/** Selects the weights for one story. The story has many steps of some kinds and none of others, so rare combinations occur too. */
 const weightsOf = (random: Random): ReadonlyArray<number> =>
   deeds.map(([weight], place) => weight * (place === 0 ? 1 : random.pick([0, 1, 1, 3])))
 
@@ -480,7 +479,7 @@ const mishap = (random: Random): Deed =>
   random.pick<Deed>([{ do: "crash" }, { do: "stop" }, { do: "thread" }, disk(random)])
 
 const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot> = [
-  // Several concurrent requests with one key request more than the key may spend.
+  // Several concurrent requests with one key need more than the key can spend.
   (random, who) =>
     Array.from({ length: 3 }, () => [
       random.below(3),
@@ -528,7 +527,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ]),
     [3_000, { do: "check", which: -1 }]
   ],
-  // Calls are open when the period of their budget ends.
+  // Calls are still open when their budget's period ends.
   (random, who) => [
     [
       0,
@@ -543,7 +542,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [random.below(30_000), budgeted(random, who, "key", 40_000)],
     ...Array.from({ length: 3 }, (): Plot[number] => [random.below(20_000), budgeted(random, who, "key")])
   ],
-  // A run creates another run, and calls are open when the first run ends.
+  // A run creates another run, and calls are open when one of the runs ends.
   (random, who) => {
     const mills = 3 + random.below(8)
     return [
@@ -557,7 +556,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
       [2_000, { do: "check", which: -1 }]
     ]
   },
-  // A budget that is used up only notifies.
+  // A used-up budget only notifies.
   (random, who) => [
     [
       0,
@@ -619,7 +618,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [1_000, { do: "answer", which: -1, how: random.pick(["race", "race", "accept", "revoke"]) }],
     [random.pick([0, 5, 500]), { do: "answer", which: -1, how: random.pick(["race", "accept", "revoke", "decline"]) }]
   ],
-  // A payment is followed by events that are delivered in any order. In some stories, its credit has been spent by then.
+  // Events follow a payment and are delivered in any order. In some stories, its credit has been spent by then.
   (random, who) => {
     const happens = Array.from({ length: 1 + random.below(3) }, (_, place): Plot[number] => [
       random.pick([300, 2_000]),
@@ -687,7 +686,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     [0, chat(random, who, { keyed: true })],
     [random.pick([1_000, 16_000]), chat(random, who)]
   ],
-  // A client that disconnects repeats a call with a key.
+  // A client that may have disconnected repeats a call with its key.
   (random, who) => [
     [0, chat(random, who, { keyed: true, manner: manner(random), leaves: leaving(random, 0.6) })],
     [random.pick([0, 5, 1_000, 12_000]), { do: "again", which: -1 }],
@@ -723,7 +722,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
   ]
 ]
 
-/** Creates a call of some length that counts against a budget or a run. */
+/** Creates a call that counts against a budget or a run. Its vendor responds after `millis`. */
 const budgeted = (random: Random, who: number, under: "key" | number, millis = 1_000): Deed =>
   chat(random, who, {
     model: "sandbox-large",
@@ -740,7 +739,7 @@ const sent = (
   to: number | "stranger" = random.chance(0.3) ? "stranger" : who + 1
 ): Deed => ({ do: "send", who, to, cents, twice: random.chance(0.2), leaves: undefined })
 
-/** Selects the wait before a step. Most steps follow immediately. */
+/** Selects the wait before a step, in milliseconds. Half of the steps follow almost immediately. */
 const wait = (random: Random): number =>
   random.chance(0.5) ? random.below(5) : random.chance(0.85) ? random.below(2_000) : random.below(60_000)
 

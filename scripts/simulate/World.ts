@@ -1,4 +1,4 @@
-/** A story's people with their requests and responses, the outside world's view, and the implementation of each kind of step. */
+/** The people of a story with their requests and responses, the outside world's records, and the implementation of each kind of step. */
 import { createHmac } from "node:crypto"
 import { Budgets } from "./Budgets.ts"
 import type { Run } from "./Budgets.ts"
@@ -17,10 +17,10 @@ export interface Seen {
   /** The sandbox sets `aborted` if the service disconnected before the response was complete. */
   readonly note: { aborted: boolean }
   readonly manner: Manner
-  /** The life of the service during the call. */
+  /** The number of the service's life during the call. */
   readonly life: number
   readonly at: number
-  /** The time of the call, on the wall clock. */
+  /** The time of the call on the wall clock. */
   readonly wall: number
 }
 
@@ -60,13 +60,12 @@ export interface Call {
   readonly seen: Array<Seen>
   readonly heard: Array<Heard>
   readonly request: Request
-  /** The attempts, each with its life, start and end. */
   readonly asked: Array<Asked>
-  /** The run whose key made the call, and that run's parents. */
+  /** The run that made the call, and its parents. */
   readonly runs: ReadonlyArray<Run>
-  /** Whether it used the key for budgets or the key of a run. */
+  /** Whether the call used the key for budgets or the key of a run. */
   readonly budgeted: boolean
-  /** Whether its Idempotency-Key may have been deleted. */
+  /** Whether the service may have deleted the Idempotency-Key. */
   old: boolean
 }
 
@@ -76,7 +75,6 @@ export interface Counted {
   heard: Heard | undefined
 }
 
-/** A request to a tool. */
 export interface Use extends Counted {
   readonly tool: Tool
 }
@@ -91,7 +89,6 @@ export interface Sent {
   readonly from: Person
   readonly to: Person | string
   readonly amount: number
-  /** When it was requested. */
   readonly at: number
   /** The most recent acknowledged status. */
   status: "pending" | "accepted" | "declined" | "revoked"
@@ -112,13 +109,15 @@ export interface ProcessorEvent {
   readonly id: string
   readonly type: string
   readonly body: string
-  /** The event's payment, if any. */
   readonly payment: string | undefined
-  /** The status of each delivery. */
+  /** The status of each delivery, or 0 without a complete response. */
   readonly answers: Array<number>
 }
 
-/** Prices in nano-USD per token, for computing a call's expected cost independently of the service. */
+/**
+ * The prices of a prompt token and a completion token in nano-USD, and a divisor of both. They give a call's expected cost independently of the
+ * service.
+ */
 const prices = {
   "sandbox-small": [150n, 600n, 1n],
   "sandbox-large": [3_000n, 15_000n, 1n],
@@ -136,7 +135,7 @@ export const priceOf = (model: keyof typeof prices, prompt: number, completion: 
 const clientId = "sandbox-client"
 /** Returns how much credit each person buys, in USD. Most people have enough, but one person has little. */
 const boughtBy = (place: number): number => (place === 1 ? 0.02 : 0.8)
-/** The minimum length of a clock jump, in milliseconds, that may make the service delete data that it stores for days. */
+/** After a clock jump of this many milliseconds, the service may delete data that it stores for days. */
 const far = 7 * 86_400_000
 
 export class World {
@@ -148,7 +147,8 @@ export class World {
   readonly sent: Array<Sent> = []
   readonly reloading = new Map<Person, Reloading>()
   /**
-   * When the clock last jumped so far that the service may have deleted events that were waiting for their payment, and emails that were due.
+   * When the clock last jumped by at least `far`. The service may then have deleted events that were waiting for their payment, and emails that were
+   * due.
    */
   farAt: number | undefined
   /** Whether the clock was set back. */
@@ -159,7 +159,7 @@ export class World {
   readonly budgets = new Budgets(this)
   /** When another host released the open calls. */
   readonly lapses: Array<number> = []
-  /** The tenant that several people share. */
+  /** The tenant that the first person owns and the other people join. */
   team = { tenant: "", account: "" }
   /** The operations that have not ended, by the number of their step. */
   readonly open = new Map<number, string>()
@@ -242,7 +242,7 @@ export class World {
       if (manner.kind !== "well") this.meet(`vendor ${manner.kind}`)
       return faultOf(manner)
     }
-    // This is a poll of a job.
+    // The service polls a job.
     if (service === "images") return undefined
     if (service === "media") {
       const submitted = /"prompt":"job(\d+)"/.exec(text)?.[1]
@@ -267,7 +267,6 @@ export class World {
     this.manners.set(service, [...(this.manners.get(service) ?? []), manner])
   }
 
-  /** Ends all faults of the outside world. */
   heal(): void {
     this.manners.clear()
   }
@@ -311,7 +310,7 @@ export class World {
     return bodyOf(await this.ask(`${this.computer.world.control}${path}`, json === undefined ? {} : { json }))
   }
 
-  /** Signs a person in. Returns whether that succeeded. */
+  /** Returns whether the sign-in succeeded. */
   private async signIn(who: Person): Promise<boolean> {
     const issued = bodyOf(await this.ask(`${this.computer.world.issuer}/token`, { json: { email: who.email } }))
     const heard = await this.ask("/v1/auth/google", { json: { id_token: issued?.id_token, client_id: clientId } })
@@ -354,7 +353,7 @@ export class World {
 
   // ---- set-up -----------------------------------------------------------------------------------------------------------
 
-  /** Signs people in, gives them keys and credit, and adds some of them to a team. No faults happen in the meantime. */
+  /** Signs people in, gives them keys and credit, and adds them to a team. No faults happen in the meantime. */
   async begin({ people, steps }: Story): Promise<void> {
     const hasBudgets = steps.some(({ deed }) => isOfBudgets(deed))
     await this.control("/webhooks", { hold: true })
@@ -646,7 +645,7 @@ export class World {
     return answers.map((heard) => said("a transfer", heard)).join(", ")
   }
 
-  /** Returns the amount in USD that the person may send, or the person's balance, according to the service. */
+  /** Returns the amount in USD that the person can send, or the person's balance. Returns `undefined` if the request fails. */
   private async amountOf(who: Person, what: "giftable" | "everything"): Promise<number | undefined> {
     const heard = await this.asPerson(who, `/v1/tenants/${who.tenant}/billing`)
     if (!heard.complete || heard.status !== 200) return undefined
@@ -742,7 +741,6 @@ export class World {
     return event === undefined ? "there is none" : this.delivered(event, leaves)
   }
 
-  /** Delivers an event to the service, as the processor would. */
   async delivered(event: ProcessorEvent, leaves?: Request["leaves"]): Promise<string> {
     const timestamp = Math.floor(this.computer.machine.wall() / 1_000)
     const signature = createHmac("sha256", "whsec_sandbox").update(`${timestamp}.${event.body}`).digest("hex")
@@ -783,7 +781,7 @@ export class World {
     const { id } = person.limited
     if (id === "") return "there is no such key"
     const most = mills / 1_000
-    // The new limit may be stored regardless of the response, so spending is compared with the highest limit ever requested.
+    // The service may have stored the new limit regardless of the response, so spending is compared with the highest limit ever requested.
     person.limited.most = Math.max(person.limited.most, most)
     const path = `/v1/tenants/${person.tenant}/applications/${id}`
     return said("the limit", await this.asPerson(person, path, { method: "PATCH", json: { spending_limit_usd: most } }))
@@ -832,7 +830,7 @@ const bodyBy: { readonly [Name in ProtocolName]: (deed: Of<"chat">, content: str
   })
 }
 
-/** Returns the limit in a request. The vendor of Responses requires at least 16 tokens. */
+/** Returns a request's token limit. The Responses protocol requires at least 16. */
 export const limitIn = ({ limit, protocol }: Pick<Of<"chat">, "limit" | "protocol">): number | undefined =>
   limit !== undefined && protocol === "responses" ? Math.max(16, limit) : limit
 
@@ -843,7 +841,6 @@ const endpoints = {
   responses: "responses"
 } as const
 
-/** Returns the endpoint's name in paths and records. */
 export const endpointOf = ({ protocol = "chat" }: Pick<Of<"chat">, "protocol">): string => endpoints[protocol]
 export const modelEndpoints: ReadonlySet<string> = new Set(Object.values(endpoints))
 
@@ -884,7 +881,7 @@ const isOfBudgets = (deed: Deed): boolean =>
 const said = (what: string, { complete, error, status }: Heard): string =>
   `${what}: ${status === 0 ? "no answer" : status}${complete ? "" : ` (${error ?? "cut"})`}`
 
-/** Returns the sandbox's fault for a vendor's behavior. For a model call, the fault includes figures. */
+/** Returns the sandbox's fault for a vendor's behavior. For some behaviors in a model call, the fault contains a response. */
 const faultOf = (manner: Manner, call?: Call, service?: string): object | undefined => {
   switch (manner.kind) {
     case "well":
@@ -927,7 +924,7 @@ const stopped = (call: Call): object => {
 
 export const absurd = { prompt_tokens: 1_000_000_000, completion_tokens: 1_000_000_000, total_tokens: 2_000_000_000 }
 
-/** Builds a response of ten words, with or without these figures. */
+/** Builds a response of ten words that reports this usage, if any. */
 const figures = ({ deed }: Call, usage: object | undefined): object => {
   const head = { id: "chatcmpl-simulated", created: 0, model: deed.model }
   const text = "w w w w w w w w w w"
@@ -946,7 +943,7 @@ const figures = ({ deed }: Call, usage: object | undefined): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** Builds a Responses stream whose last event repeats the answer with nine megabytes of additional data. */
+/** Builds a Responses stream. Its last event repeats the answer with nine megabytes of additional data. */
 const longStream = ({ deed, words }: Call): object => {
   const tokens = Math.min(words, deed.limit ?? words, 10)
   const event = (type: string, more: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
@@ -960,5 +957,5 @@ const longStream = ({ deed, words }: Call): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** Creates the randomness after the last step, independent of any step. */
+/** Creates the source of randomness after the last step. It does not depend on any step. */
 export const endOf = (seed: string) => random(`end ${seed}`)

@@ -111,15 +111,14 @@ const forMinutes = async (minutes: number): Promise<boolean> => {
   return failed === 0
 }
 
-/** For each planted mistake, the short story that finds it. */
+/** The short story that finds each planted mistake. */
 const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"), "utf8")) as Readonly<
   Record<string, Story>
 >
 
-/** The maximum number of stories to try for each planted mistake. */
 const storiesMax = Number(values.most)
 
-/** Returns the number of steps before a failing story fails. */
+/** Returns how many of its steps a failing story needs in order to fail. */
 const firstFailing = async (story: Story, findings: ReadonlyArray<string>, run: Builds["run"]): Promise<number> => {
   const kinds = new Set(findings.map(kindOf))
   let [least, most] = [1, story.steps.length]
@@ -140,7 +139,7 @@ interface Tried {
 
 const sentenceOf = ([first]: ReadonlyArray<string>): string => first!.split("\n")[0]!.slice(0, 120)
 
-/** Tries the stored story. Without the mistake, that story must not report anything. */
+/** Tries the stored story. Without the mistake, that story must have no findings. */
 const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"]): Promise<Tried> => {
   const story = kept[name]!
   const [{ findings }, without] = [await run(story), await runWithout(story)]
@@ -151,7 +150,6 @@ const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"
     : { steps: undefined, what: "not found (stored story)" }
 }
 
-/** Tries new stories one after another. */
 const byFresh = async (run: Builds["run"]): Promise<Tried> => {
   for (let count = 1; count <= storiesMax; count++) {
     const story = make(`mistake ${count}`, steps)

@@ -16,15 +16,13 @@ const Providers = Schema.Struct({
   service_name: Schema.String,
   /** The configured sign-in methods. `email` sends a link. A sign-in starts at `/console/sign-in/{id}`. */
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String })),
-  /** Whether browsers offer passkeys at this address. */
+  /** Whether browsers support passkeys at the service's URL. */
   passkeys: Schema.Boolean,
   /** Whether this is a sandbox. A sandbox signs in the user that `login_hint` names. */
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 
-/**
- * `tenant_id` must be one of the user's tenants. It defaults to the tenant of the previous request. `code` is the code of a single-use console link.
- */
+/** `tenant_id` must be one of the user's tenants. It defaults to the tenant requested last. `code` comes from a single-use console link. */
 export const SessionRequest = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
@@ -39,7 +37,7 @@ export const ConsoleToken = Schema.Struct({
   expires_in: Schema.Int,
   account_id: AccountId,
   tenant_id: TenantId,
-  /** When the session expires. Each use of the session extends it. */
+  /** When the session expires. Each renewal of the token extends it. */
   session_expires_at: Moment
 }).annotations({ identifier: "ConsoleToken" })
 

@@ -1,4 +1,4 @@
-/** Locates the built page in `dist/console`, next to the bundle. The single executable replaces this module. */
+/** Lists and reads the files of the built page in `dist/console`, next to the bundle. The single executable replaces this module. */
 import { readdir, readFile } from "node:fs/promises"
 
 const place = (module: string): string => {
@@ -8,7 +8,7 @@ const place = (module: string): string => {
 }
 const folder = new URL(place(import.meta.url), import.meta.url)
 
-/** Returns the paths of all files, relative to the page's root. Returns an empty array if the page was not built. */
+/** Returns the paths of all files and folders, relative to the page's root. The array is empty if the page was not built. */
 export const list = async (): Promise<ReadonlyArray<string>> => {
   const found = await readdir(folder, { recursive: true }).catch(() => [])
   return found.map((name) => name.replaceAll("\\", "/"))

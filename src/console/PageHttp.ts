@@ -24,7 +24,10 @@ const notBuilt: Reply.Reply = {
   body: "The console's page has not been built. Run `npm run build`, then load this page again.\n"
 }
 
-/** Serves `/`, `/console` and all paths below `/console`. `prefix` is the prefix of the service's routes. */
+/**
+ * Serves `/`, the links in emails, `/console` and all paths below `/console`. If the console is off, serves only `/`. `prefix` is the prefix of the
+ * service's routes.
+ */
 export const page = (prefix: "" | `/${string}`) =>
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function* () {
@@ -41,7 +44,7 @@ export const page = (prefix: "" | `/${string}`) =>
       }
 
       let loaded: Page.Page | undefined
-      // Until the page has been built, each request checks for it again.
+      // Until the page has been built, each request looks for its files again.
       const current = Effect.suspend(() =>
         loaded === undefined
           ? Effect.tap(Page.load(`${root}/console/`), (page) => Effect.sync(() => (loaded = page)))
@@ -60,7 +63,7 @@ export const page = (prefix: "" | `/${string}`) =>
     })
   )
 
-/** The paths of links in emails. `name` is the token's name in the fragment. */
+/** The links in emails. `name` is the token's name in the fragment. */
 const letters = [
   { path: "/transfer-invites/:token", name: "transfer" },
   { path: "/invites/:token", name: "team" }
@@ -98,7 +101,10 @@ const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): Readonly
 }
 const refuses = (one: string): boolean => /;q=0(?:\.0*)?$/.test(one)
 
-/** Headers that allow scripts, styles and requests only from the page's own origin. Images and media may also be the page's own `blob:` URLs. */
+/**
+ * Headers that allow scripts, styles and requests only from the page's own origin. Images can also be `data:` and `blob:` URLs, and media can be
+ * `blob:` URLs.
+ */
 const security: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'self'",

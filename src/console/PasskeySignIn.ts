@@ -1,4 +1,4 @@
-/** Signs a user in with a passkey: the browser gets a challenge, signs it, and receives a session. */
+/** Signs a user in with a passkey: the browser receives a challenge, signs it, and gets a session. */
 import { HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Clock, Duration, Effect } from "effect"

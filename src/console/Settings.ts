@@ -1,4 +1,4 @@
-/** The `console` section of the configuration file. It turns the console on or off. */
+/** The `console` section of the configuration file. */
 import { Context, Layer, Schema } from "effect"
 
 const Console = Schema.Struct({

@@ -10,7 +10,6 @@ import { median } from "../numbers.ts"
 import { stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 
-/** The number of pairs of turns per round. */
 const pairsPerRound = 4
 
 interface Compared {
@@ -29,7 +28,7 @@ const compare = async (
   for (const seconds of [warmup, warmup / 2]) for (const one of [a, b]) await drive(load, one, workload, { seconds })
   const runs = { a: [] as Array<Run>, b: [] as Array<Run> }
   for (let pair = 0; pair < pairs; pair++) {
-    // The order is A B, then B A, so that a drift of the machine affects both equally.
+    // The order is A B, then B A, so drift of the machine affects both equally.
     const turns = [[a, runs.a] as const, [b, runs.b] as const]
     for (const [one, into] of pair % 2 === 0 ? turns : turns.toReversed()) {
       into.push(await drive(load, one, workload, { seconds: 1 }))

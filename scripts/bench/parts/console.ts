@@ -1,5 +1,5 @@
-// Reads the console's views from a database like that of `growth`, in which 200 people make the large tenant's calls. It sends each view's initial
-// queries concurrently, as the page does, for the first time and again. It then measures the latency of calls while a client reads the slowest views.
+// Reads the console's views from a database like that of `growth`, but with 200 callers in the large tenant. It sends each view's initial queries
+// concurrently, as the page does, once and then repeatedly. It then measures the latency of calls while a client reads the slowest views.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { fillBooks, peopleOf, untilAtRest } from "../books.ts"
@@ -14,9 +14,8 @@ import { startOutside } from "../world.ts"
 
 const hour = 3_600_000
 const day = 24 * hour
-/** The number of people who make calls in the large tenant. */
 const members = 200
-/** How often each view is read again. */
+/** The number of times that each view is read again. */
 const readings = 5
 
 interface View {
@@ -27,7 +26,7 @@ interface View {
   readonly asks: ReadonlyArray<string>
 }
 
-/** The queries of the page's frame and of the names of keys. Every view sends them as well. */
+/** The queries of the page's frame. Every view of a person sends them as well. */
 const shell = ["/v1/me", "/v1/me/memberships", "/v1/notifications?per_page=1"]
 
 const span = (days: number, step: number): readonly [start: string, end: string] => {
@@ -164,7 +163,7 @@ const asking =
     const [method, path] = ask.startsWith("POST ") ? ["POST", ask.slice(5)] : ["GET", ask]
     const asked = () =>
       fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { authorization: `Bearer ${tokens[by]}` } })
-    // Retry once, because the service may have closed an idle connection.
+    // Retries once, because the service may have closed an idle connection.
     const answer = await asked().catch(asked)
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${ask} returned ${answer.status}: ${text.slice(0, 300)}`)
@@ -218,7 +217,7 @@ const untilStopped = async (signal: AbortSignal, look: () => Promise<unknown>): 
   while (!signal.aborted) await look()
 }
 
-/** Measures the latency of calls, first alone and then while a client reads each of these views repeatedly. */
+/** Measures the latency of calls alone, then while a client repeatedly reads each of these views, and then alone again. */
 const timeCalls = async (
   bench: Bench,
   load: ChildProcess,

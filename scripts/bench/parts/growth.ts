@@ -1,5 +1,5 @@
-// Measures growth: a database with a year of calls from a thousand tenants, a third of them from one tenant. The figures are the cost of a charge
-// after 10 thousand, a million and all calls, the latency of each of that tenant's views over HTTP, and the duration of `verify`.
+// Fills a database with a year of calls from a thousand tenants, a third of them from one tenant. Measures the cost of a charge after 10 thousand, a
+// million and all calls, the latency of each of that tenant's views over HTTP, and the duration of `verify`.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { copyOf, fillBooks, peopleOf, startFill, untilAtRest } from "../books.ts"
@@ -15,9 +15,8 @@ import { cpu, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
 const day = 86_400_000
-/** The numbers of calls at which the database is copied, in addition to the copy at the end, so that a single run can compare charges. */
+/** The database is copied after these numbers of calls, and at the end. A single run can then compare the cost of charges. */
 const copiesAt = [10_000, 1_000_000]
-/** How often each view is read. */
 const readings = 15
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
@@ -167,7 +166,7 @@ const timeVerify = async (results: Results, service: Gateway): Promise<void> => 
 
 // ---- charging -----------------------------------------------------------------------------------------------------------
 
-/** Charges at the present time, in turns between the databases of each size. */
+/** Measures charges dated now, alternating between the databases of each size. */
 const chargeAtSizes = async ({ cores, options, results }: Bench, folder: string, { calls, sizes }: Books) => {
   const sides = await Promise.all(sizes.map((size) => startFill(cores.served, folder, copyOf(folder, size))))
   const rates = sizes.map((): Array<number> => [])

@@ -10,7 +10,7 @@ import type { World } from "../world.ts"
 const wanted = 10_000
 /** The number of streams started per second. */
 const beginning = 2_000
-/** How long all streams stay open before memory is measured, in milliseconds. */
+/** How long all streams have been open when memory is measured, in milliseconds. */
 const holdMs = 16_000
 
 /** Returns the maximum number of streams. A stream uses two sockets in the relaying process. Node raises the soft limit to the hard limit itself. */
@@ -22,7 +22,7 @@ const possible = (): number => {
 interface Held {
   readonly before: number
   readonly during: number
-  /** The CPU time, as a share of one core. */
+  /** The CPU time as a share of one core. */
   readonly busy: number
 }
 

@@ -1,5 +1,5 @@
 // Runs the service over PostgreSQL, with the server on the same machine. It compares charges by two writers with pgbench's TPC-B, chat with chat on
-// SQLite, and two nodes with one. It measures how long one node still accepts a key that was revoked at another.
+// SQLite, and two nodes with one. It also measures how long one node still accepts a key that was revoked at another.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
@@ -17,11 +17,11 @@ import { ask, cpu, startPart, stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 import type { Round } from "../writers.ts"
 
-/** The number of accounts over which charges are spread at random. */
+/** The number of accounts. Charges are spread over them at random. */
 const accounts = 10_000
 
 const run = async (bench: Bench): Promise<void> => {
-  // If the benchmark runs as root, the server runs as another user.
+  // If the benchmark runs as root, the server runs as another user and must be able to read the folder.
   chmodSync(bench.directory, 0o755)
   const server = await startServer(["max_wal_size=4GB"], bench.directory)
   try {
@@ -32,7 +32,6 @@ const run = async (bench: Bench): Promise<void> => {
   }
 }
 
-/** Creates a database and returns its URL. */
 const create = async ({ url }: Server, name: string): Promise<string> => {
   const client = new Client(url)
   await client.connect()
@@ -70,7 +69,10 @@ const findPgbench = (): string | undefined => {
   return folders.map((folder) => join(folder, "pgbench")).find((file) => existsSync(file))
 }
 
-/** Prepares pgbench's TPC-B with 16 clients. The returned function runs one round and returns its transactions per second. */
+/**
+ * Prepares pgbench's TPC-B with 16 clients. The returned function runs one round and returns its transactions per second. Returns `undefined` if
+ * pgbench is missing.
+ */
 const startPgbench = async (server: Server): Promise<((seconds: number) => number) | undefined> => {
   const file = findPgbench()
   if (file === undefined) {
@@ -97,12 +99,12 @@ interface Side {
   readonly rates: Array<number>
 }
 
-/** Drives two writer processes on one database, alternating with pgbench. */
+/** Compares two writer processes on one database with pgbench, in alternated rounds. */
 const charges = async (bench: Bench, server: Server): Promise<void> => {
   const { options, results } = bench
   const pgbench = await startPgbench(server)
   const url = await create(server, "charges")
-  // The processes are started one after the other, because the first one creates the tables.
+  // The processes start one after the other, because the first process creates the tables.
   const writers: Array<ChildProcess> = []
   for (const place of ["0", "1"]) {
     const child = startPart(undefined, "writers.ts", [url, place, String(accounts)])
@@ -189,7 +191,7 @@ const printCharges = (
   )
 }
 
-/** Checks that each account's ledger contains every charge that was acknowledged. */
+/** Checks that each account's ledger contains exactly the acknowledged charges. */
 const checkCharges = async (url: string, rounds: ReadonlyArray<Round>): Promise<void> => {
   const client = new Client(url)
   await client.connect()
@@ -214,7 +216,6 @@ const checkCharges = async (url: string, rounds: ReadonlyArray<Round>): Promise<
 
 // ---- over HTTP ----------------------------------------------------------------------------------------------------------
 
-/** How many keys are revoked. */
 const revocations = 50
 /** The number of connections for calls through two nodes. It is high enough to keep both nodes busy. */
 const manyConnections = 512
@@ -263,7 +264,6 @@ const overHttp = async (bench: Bench, server: Server): Promise<void> => {
   for (const child of [load, otherLoad, upstream]) await stop(child)
 }
 
-/** Compares chat through a service on SQLite with chat through a node on PostgreSQL. */
 const compareEngines = async (bench: Bench, load: ChildProcess, file: Contender, node: Contender): Promise<void> => {
   const chat = chatCalls({ name: "chat on PostgreSQL", connections: bench.options.connections })
   const rates = await alternate(bench, load, chat, [file, node])
@@ -318,8 +318,8 @@ interface Comparison {
 }
 
 /**
- * Compares one node with two nodes that share an equal number of connections. As a control, it compares one service on SQLite with two that share
- * nothing but the core, because the cost of two independent processes is not a cost of running nodes.
+ * Compares one node with two nodes, with the same total number of connections. As a control, it compares one service on SQLite with two services that
+ * share only the core. The cost of two independent processes is not a cost of running nodes.
  *
  * The target applies when each node is busy. The cost of an event loop iteration, a batch and its commit does not depend on the number of calls, and
  * each of two nodes gets half of the calls.

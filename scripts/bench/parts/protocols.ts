@@ -1,7 +1,7 @@
 // Compares messages and responses with chat: relayed to an upstream with the same protocol or translated, streamed or not, with one caller and with a
 // thousand. The floor always relays the client's own protocol, regardless of the upstream's protocol. Before the first measurement, each workload
-// runs once on both the floor and the service. V8 compiles on the measured core: a new kind of call takes a third of a second and causes shared code
-// to be recompiled.
+// runs once on both the floor and the service. V8 compiles on the measured core. A new kind of call costs a third of a second and makes V8 recompile
+// shared code.
 import { callsIn, manyCallers } from "../calls.ts"
 import type { Spoken, Workload } from "../calls.ts"
 import { alternate, printRates, ratio, warmUp } from "../frame.ts"

@@ -1,5 +1,5 @@
-// Measures the time from spawning the process to its first 200 from /healthz and from /readyz, on a folder with a database. It compares the times
-// with those of an empty `node:http` server on the same runtime. It also measures the executable, if one has been built.
+// Measures the time from spawning the process to its first 200 from /healthz and from /readyz, on a folder with a database. It compares them with the
+// times of an empty `node:http` server on the same runtime. It also measures the executable, if one has been built.
 import { execFileSync, spawn } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
@@ -12,7 +12,7 @@ import { median } from "../numbers.ts"
 import { freePort, memory, nodeOptions, root, sleep, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
-/** How often each contender starts per round. */
+/** The number of starts of each contender per round. */
 const perRound = 3
 
 interface Startable {
@@ -25,7 +25,6 @@ interface Startable {
   readonly sizes: Array<number>
 }
 
-/** Returns whether the port responds with 200. */
 const answers = (port: number, path: string): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" })
@@ -63,7 +62,10 @@ const startOnce = async ({ command, name, ready, sizes, times }: Startable, env:
 
 const executable = join(root, "out", `tollgate-linux-${process.arch}`)
 
-/** Builds an empty server into one file, like the service's executable (`scripts/binary.ts`), so that both use the same runtime. */
+/**
+ * Builds an empty server into one file, like the service's executable (`scripts/binary.ts`), with the same runtime. Returns `undefined` if the
+ * service's executable has not been built.
+ */
 const emptyExecutable = async (directory: string): Promise<string | undefined> => {
   const cache = join(root, "node_modules", ".cache", "tollgate-binary")
   if (!existsSync(cache) || !existsSync(executable)) return undefined
@@ -127,7 +129,7 @@ const run = async ({ cores, directory, options, results }: Bench): Promise<void>
     MALLOC_ARENA_MAX: "2"
   }
   for (let round = 0; round <= options.rounds * perRound; round++) for (const each of all) await startOnce(each, env)
-  // On its first start, each contender reads its files from the disk.
+  // Drops the first start of each contender, because it reads files from the disk.
   for (const { ready, times } of all) {
     times.shift()
     ready.shift()

@@ -10,14 +10,14 @@ export const workloads = ({ connections }: Bench["options"]) =>
     chatCalls({ name: `stream of ${chunks} chunks`, connections, stream: true, manner: inPieces(chunks) })
   )
 
-/** Returns the peer's failure on a single stream, if any. On Node 20, its npm build 1.15 responds to every stream with 500. */
+/** Returns the peer's error on a single stream, if any. On Node 20, its npm build 1.15 responds to every stream with 500. */
 const faultOf = ({ load }: World, peer: Contender): Promise<string | undefined> =>
   drive(load, peer, chatCalls({ name: "stream", connections: 1, stream: true }), { seconds: 2, calls: 1 }).then(
     () => undefined,
     (error: unknown) => String(error).trim().split("\n").at(-1)!.trim()
   )
 
-/** Measures the milliseconds to the first byte and to the end of a stream whose upstream pauses after its first bytes. */
+/** Measures the time to the first byte and to the end of a stream, in milliseconds. The upstream pauses after its first bytes. */
 const firstByte = async ({ load }: World, at: Contender) => {
   const calls = chatCalls({ name: "paced stream", connections: 1, stream: true, manner: paced })
   const runs = []

@@ -1,5 +1,5 @@
 // Chat through one process, and through an owner with two and with four workers (`serve --workers`), all on one core. Two cores cannot show the rate
-// of several processes beside a load generator, so this measures their cost: CPU time per call, and the owner's part of it.
+// of several processes next to a load generator. This part therefore measures their cost: CPU time per call, and the owner's share.
 import { join } from "node:path"
 import { chatCalls } from "../calls.ts"
 import { contender, count, drive, print, say, table, titles, warmUp } from "../frame.ts"
@@ -9,8 +9,10 @@ import { median } from "../numbers.ts"
 import { cpu, stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 
-/** The number of connections at which each of four processes is busy. Each process handles an iteration of its event loop at the same cost for any
- * number of calls, so a few connections say more about the size of batches than about the work of a call. */
+/**
+ * Enough connections to keep each of four processes busy. An iteration of the event loop has a fixed cost, whatever the number of calls. With few
+ * connections, the result would depend more on the size of batches than on the work per call.
+ */
 const manyConnections = 512
 
 interface Side {
@@ -41,7 +43,7 @@ const run = async (bench: Bench): Promise<void> => {
   for (const connections of [options.connections, manyConnections]) {
     const sides = contenders.map((at): Side => ({ at, runs: [] }))
     const workload = chatCalls({ name: `chat, ${connections} connections`, connections })
-    // V8 optimizes the code of each process for itself, so each worker needs as many calls as the one process.
+    // V8 optimizes each process separately, so each worker needs as many calls as a single process.
     for (const [i, at] of contenders.entries()) await warmUp(load, workload, [at], options.warmup * counts[i]!)
     for (let round = 1; round <= options.rounds; round++) {
       for (const { at, runs } of round % 2 === 1 ? sides : sides.toReversed()) {
@@ -63,7 +65,7 @@ const run = async (bench: Bench): Promise<void> => {
 
 const report = ({ results }: Bench, connections: number, sides: ReadonlyArray<Side>): void => {
   const of = ({ runs }: Side, what: "cpu" | "owner" | "rate" | "p99") => median(runs.map((one) => one[what]))
-  /** Ratios within a round, because the machine changes between rounds. */
+  /** Compares within a round, because the machine's speed changes between rounds. */
   const cost = ({ runs }: Side) => median(runs.map(({ cpu }, i) => cpu / sides[0]!.runs[i]!.cpu))
   const share = ({ runs }: Side) => median(runs.map(({ cpu, owner }) => owner / cpu))
   print(`\nPOST /v1/chat/completions, one caller, ${connections} connections, all processes on one core\n`)

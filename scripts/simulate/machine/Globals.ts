@@ -58,7 +58,7 @@ class Timeout {
 
 const timersOf = (machine: Machine) => {
   let immediates = new Map<object, () => void>()
-  /** The immediates of this turn. An immediate may clear another one before it runs. */
+  /** The immediates of this turn. An immediate can clear another before that runs. */
   let due = new Map<object, () => void>()
   /** Runs all immediates in order within one turn, as Node does. */
   const runImmediates = () => {
@@ -185,7 +185,9 @@ const replaceCompiler = (): void => {
 
 type Compressed = (error: unknown, bytes?: Buffer) => void
 
-/** Makes zlib compute immediately instead of on other threads. The callback runs in a turn. Its streams are unchanged, because no story uses them. */
+/**
+ * Makes zlib compute immediately instead of on other threads. The callback runs in a turn. zlib's streams are unchanged, because no story uses them.
+ */
 const replaceCompression = (machine: Machine): void => {
   const zlib = require("node:zlib") as Record<string, unknown>
   for (const [name, work] of Object.entries(zlib)) {

@@ -1,5 +1,5 @@
 /**
- * The machine on which a simulation runs: its time, its timers and the order of all work. A turn is one unit of work (a fiber, a packet, a timer).
+ * The machine that runs a simulation: its time, its timers and the order of all work. A turn is one unit of work (a fiber, a packet, a timer).
  * Between two turns, the machine drains Node's own queues, so that only the seed determines the order.
  */
 import { random } from "./Random.ts"
@@ -18,7 +18,7 @@ export interface Timer {
 /** The start of every simulation: 2027-01-10T00:00:00Z. */
 const beginning = Date.UTC(2027, 0, 10)
 
-/** The probability that a timer that is due soon runs before work that is ready, as on a slow machine. */
+/** The probability that a timer due within `slowMax` milliseconds fires before ready work, as on a slow machine. */
 const slowness = 1 / 200
 const slowMax = 100
 
@@ -28,10 +28,10 @@ const turnsMax = 500_000
 export class Machine {
   /** The milliseconds since the machine started. */
   now = 0
-  /** The error of the wall clock, in milliseconds. */
+  /** The wall clock's error in milliseconds. */
   offset = 0
   turns = 0
-  /** The number of turns that the seed picked from several. */
+  /** The number of turns that the seed selected from several ready ones. */
   choices = 0
   random: Random
   private readonly ready: Array<Turn> = []
@@ -44,7 +44,6 @@ export class Machine {
     this.random = random(seed)
   }
 
-  /** Returns the time on the wall clock. */
   wall(): number {
     return beginning + Math.floor(this.now) + this.offset
   }
@@ -82,7 +81,7 @@ export class Machine {
     })
   }
 
-  /** Runs turns until the condition holds, no work is left, or time has run out. Returns whether the condition holds. */
+  /** Runs turns until the condition holds, no work is left, or `millisMax` have passed. Returns whether the condition holds. */
   async run(until: () => boolean, millisMax = Number.POSITIVE_INFINITY): Promise<boolean> {
     const end = this.now + millisMax
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * A simulated network that replaces Node's sockets, for `net.connect` and `net.Server.listen`. The seed determines the chunks in which written data
- * arrives, and when they arrive. Sockets whose owner has ended are reset.
+ * A simulated network that replaces Node's sockets, for `net.connect` and `net.Server.listen`. The seed determines how written data is split into
+ * chunks, and when each chunk arrives. When an owner ends, its sockets are reset.
  */
 import http from "node:http"
 import { createRequire, syncBuiltinESMExports } from "node:module"
@@ -15,14 +15,14 @@ export type Owner = object | undefined
 
 type Connect = (...args: ReadonlyArray<unknown>) => Socket
 
-/** The probability that a chunk contains less than was written, and the probability that it contains all data that is waiting. */
+/** `part` is the probability that a chunk is only a part of a write. Otherwise, `all` is the probability that the chunk contains all waiting data. */
 const pieces = { part: 0.1, all: 0.5 }
-/** The number of bytes that one end buffers before the other end has to wait. */
+/** The number of bytes that a sender buffers before its writer has to wait. */
 const windowBytes = 64 * 1024
 
 const problem = (code: string): Error => Object.assign(new Error(code), { code, syscall: "simulated" })
 
-/** The numbers of bytes, sent or received by its client, at which a connection ends. */
+/** A connection ends once its client has sent or received this many bytes. */
 export interface Cut {
   readonly sent?: number | undefined
   readonly received?: number | undefined
@@ -71,7 +71,6 @@ export class Socket extends Duplex {
     return this.connecting ? "opening" : this.destroyed ? "closed" : "open"
   }
 
-  /** Called once both ends are connected. */
   opened(): void {
     this.connecting = false
     this.emit("connect")
@@ -88,7 +87,7 @@ export class Socket extends Duplex {
     const written = typeof bytes === "string" ? Buffer.from(bytes, encoding) : bytes
     this.bytesWritten += written.length
     this.active()
-    // There is no other end left to receive the data.
+    // The other end is gone, so the data is dropped.
     if (!this.connecting && this.peer === undefined) return done()
     // The sender's buffer accepts the data. If the buffer is full, the writer waits.
     if (this.writableLength < windowBytes) {
@@ -244,11 +243,10 @@ interface Listener {
 export class Network {
   /** The presumed owner of the code that requests a socket or port. */
   owner: Owner
-  /** The ports of the outside world. Unless stated otherwise, a client that connects to one of them is the service. */
+  /** The listening servers, by port. By default, a client that connects to a port of the outside world is the service. */
   readonly listeners = new Map<number, Listener>()
   readonly sockets = new Set<Socket>()
   readonly machine: Machine
-  /** The port that was assigned last. */
   port = 20_000
 
   constructor(machine: Machine) {
@@ -294,7 +292,7 @@ export class Network {
   }
 }
 
-/** Replaces Node's own functions. */
+/** Replaces Node's functions for connecting and listening. */
 export const install = (network: Network): void => {
   const net = require("node:net") as Record<string, unknown>
   const connect: Connect = (...args) => {
@@ -346,7 +344,7 @@ export const install = (network: Network): void => {
   syncBuiltinESMExports()
 }
 
-/** Handles those signatures of `connect` and `listen` that are used. */
+/** Parses the arguments of `connect` or `listen`, for the signatures in use. */
 const addressIn = (
   args: ReadonlyArray<unknown>
 ): { readonly port: number; readonly callback: (() => void) | undefined } => {

@@ -6,7 +6,6 @@ export interface Random {
   readonly next: () => number
   /** Returns a whole number from 0 up to, but not including, `count`. */
   readonly below: (count: number) => number
-  /** Returns true with this probability. */
   readonly chance: (probability: number) => boolean
   readonly pick: <A>(items: ReadonlyArray<A>) => A
   readonly bytes: (count: number) => Buffer

@@ -1,4 +1,6 @@
-/** The disk below the real SQLite driver. Files are in memory. Faults happen at the statements of the writer thread's connection. */
+/**
+ * The disk below the real SQLite driver. Files are in memory. Faults happen at the statements of the writer's connection and of the read connections.
+ */
 import Sqlite from "better-sqlite3"
 import { copyFileSync, existsSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
@@ -7,13 +9,10 @@ import type { Machine } from "./Machine.ts"
 /** A point in a writer's transaction. At `after_commit`, the commit is complete, regardless of the reported result. */
 export type Moment = "begin" | "statement" | "commit" | "after_commit"
 
-/** The fault that happens at that point. */
 export type Mishap =
   /** The disk or another process causes an error with this SQLite code. */
   | { readonly error: string }
-  /** The process ends. */
   | "crash"
-  /** The thread ends. */
   | "thread"
 
 export interface StorageFault {
@@ -30,7 +29,6 @@ export class Storage {
   /** Called when the process or the thread has to end. */
   onCrash: () => void = () => {}
   onThreadDeath: () => void = () => {}
-  /** Called for each mishap, with the moment at which it happens. */
   onMishap: (moment: Moment | "read", mishap: Mishap) => void = () => {}
   commits = 0
   private armed: Array<StorageFault & { left: number }> = []
@@ -40,7 +38,6 @@ export class Storage {
   private readonly machine: Machine
   /** The writer's connections, and whether each is still open. */
   readonly writers = new WeakMap<Sqlite.Database, "lives" | "gone">()
-  /** The services' read connections. */
   readonly readers = new WeakSet<Sqlite.Database>()
   private writer: Sqlite.Database | undefined
 
@@ -49,22 +46,22 @@ export class Storage {
     install(this)
   }
 
-  /** Schedules a fault for a later point. */
+  /** Schedules a fault for a later point in a transaction. */
   arm(fault: StorageFault): void {
     this.armed.push({ ...fault, left: fault.after })
   }
 
-  /** Makes every point of this kind fail for this long. */
+  /** Makes every point of this kind fail for `millis`. */
   failFor(millis: number, moment: Moment, error: string): void {
     this.windows.push({ until: this.machine.now + millis, moment, error })
   }
 
-  /** Makes a read fail after this many other reads. If there is a period, every later read within it fails as well. */
+  /** Makes a read fail after `after` other reads. Later reads also fail, until `millis` have passed from now. */
   failReads(after: number, millis: number, error: string): void {
     this.reads.push({ left: after, until: this.machine.now + millis, error })
   }
 
-  /** Delays messages to or from the thread for this long, as an fsync that hangs would. */
+  /** Delays messages to or from the thread for `millis`, as a hanging fsync would. */
   holdFor(millis: number, way: "to" | "from"): void {
     this.holds.push({ until: this.machine.now + millis, way })
   }
@@ -75,7 +72,6 @@ export class Storage {
     return until
   }
 
-  /** Ends all faults. */
   heal(): void {
     this.armed = []
     this.windows = []
@@ -83,7 +79,6 @@ export class Storage {
     this.holds = []
   }
 
-  /** Returns the driver class for the writer's thread. */
   get writerDriver(): unknown {
     return driver((db) => {
       this.writers.set(db, "lives")
@@ -91,12 +86,14 @@ export class Storage {
     })
   }
 
-  /** Returns the driver class for the serving thread. */
   get readerDriver(): unknown {
     return driver((db) => this.readers.add(db))
   }
 
-  /** Copies the files on the disk into a new folder. Connections that were opened earlier lose them. */
+  /**
+   * Copies the database into a new folder, as it survives a power failure. Returns the path of the copy. The earlier writer connection becomes
+   * unusable.
+   */
   survive(file: string, folder: string): string {
     mkdirSync(folder, { recursive: true })
     const copy = join(folder, "tollgate.db")
@@ -107,7 +104,7 @@ export class Storage {
     return copy
   }
 
-  /** Returns whether commits are durable before they are acknowledged. If they are not, they are lost when the power fails. */
+  /** Returns whether commits are durable before they are acknowledged. Otherwise, a power failure loses the write-ahead log. */
   private isDurable(): boolean {
     const { writer } = this
     if (writer === undefined || !writer.open) return true
@@ -115,17 +112,16 @@ export class Storage {
     return writer.pragma("synchronous", { simple: true }) === 2
   }
 
-  /** Called when the connection's thread has ended. */
   threadEnded(): void {
     if (this.writer === undefined) return
     const db = this.writer
     this.writers.set(db, "gone")
     this.writer = undefined
-    // Closing the connection rolls back the thread's transaction, so it must not happen during a statement.
+    // Closing the connection rolls back the thread's transaction, so do not close it during a statement.
     this.machine.add(() => db.close())
   }
 
-  /** Runs a statement of the writer, with any faults due at it. */
+  /** Runs a statement of the writer, with any faults armed for it. */
   meet(source: string, run: () => unknown): unknown {
     const moment: Moment = source.startsWith("BEGIN") ? "begin" : source === "COMMIT" ? "commit" : "statement"
     if (source === "ROLLBACK" || source.startsWith("PRAGMA")) return run()
@@ -138,7 +134,7 @@ export class Storage {
     return result
   }
 
-  /** Runs a statement of a read connection, with any faults due at it. */
+  /** Runs a statement of a read connection, with any faults armed for it. */
   meetRead(source: string, run: () => unknown): unknown {
     if (this.reads.length > 0 && !/^(PRAGMA|ROLLBACK)/.test(source)) {
       const { now } = this.machine

@@ -4,12 +4,12 @@
 import { EventEmitter } from "node:events"
 import type { Machine } from "./Machine.ts"
 
-/** Runs a script. `threads` are the modules that its `require` returns. */
+/** Runs a script. `threads` is its `node:worker_threads` module. */
 export type RunScript = (threads: object) => void
 
 /** The storage faults (`Storage`) that delay a thread's messages. */
 export interface Patience {
-  /** Returns the time until which messages to or from a thread are held. */
+  /** Returns the machine time at which delayed messages to or from a thread arrive. */
   readonly holdUntil: (way: "to" | "from") => number
 }
 
@@ -41,7 +41,7 @@ class Port extends EventEmitter {
     other.schedule()
   }
 
-  /** Removes and returns the next message before it is delivered, for reading synchronously. */
+  /** Removes and returns the next message, for `receiveMessageOnPort`. */
   take(): { readonly message: unknown } | undefined {
     return this.messages.length === 0 ? undefined : { message: this.messages.shift() }
   }
@@ -119,7 +119,7 @@ export class Threads {
     for (const worker of this.workers) worker.lose()
   }
 
-  /** Ends a thread, as if it had run out of memory. Its undelivered messages are lost. */
+  /** Ends a thread, as if it had run out of memory. Undelivered messages are lost. */
   endOne(): void {
     const [worker] = this.workers
     if (worker === undefined) return
@@ -138,7 +138,7 @@ export class Threads {
   }
 }
 
-/** Builds the module for a service's code. */
+/** Builds the `node:worker_threads` module of one life. */
 export const moduleOf = (threads: Threads): object => ({
   ...threads.real,
   MessageChannel: class {
@@ -162,7 +162,7 @@ export const moduleOf = (threads: Threads): object => ({
   receiveMessageOnPort: (port: Port) => port.take()
 })
 
-/** The delays of a worker's own messages. There are none. */
+/** Delays nothing. It is for a worker's own messages. */
 const noPatience: Patience = { holdUntil: () => 0 }
 
 class SimulatedWorker extends EventEmitter {

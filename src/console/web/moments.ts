@@ -107,7 +107,7 @@ export const bookDays = (first: Instant, last: Instant): string => utcDays.forma
 const monthDay = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" })
 const monthYear = new Intl.DateTimeFormat(undefined, { month: "short", year: "numeric", timeZone: "UTC" })
 const hourMinute = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", timeZone: "UTC" })
-/** Formats a UTC month for an axis label. `tickDay` and `tickHour` format days and hours. */
+/** Formats for axis labels, in UTC. */
 export const tickMonth = (at: Instant): string => monthYear.format(dateOf(at))
 export const tickDay = (at: Instant): string => monthDay.format(dateOf(at))
 export const tickHour = (at: Instant): string => hourMinute.format(dateOf(at))

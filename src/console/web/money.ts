@@ -8,7 +8,7 @@ export type Usd = number | string
 const digits = 9
 const scale = 10n ** BigInt(digits)
 
-/** Converts an amount to nano-USD. Truncates finer digits, which occur in unit prices. */
+/** Converts an amount to nano-USD. Truncates finer digits, which occur in unit prices. Text that is not a decimal becomes 0. */
 export const nano = (amount: Usd): bigint => {
   const text = typeof amount === "number" ? plain(amount) : amount
   const parts = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text)
@@ -90,7 +90,7 @@ export const parts = (amount: Usd, least = 2, most = digits): Parts => {
   return { head, rest, tail }
 }
 
-/** Returns how many decimal places show three significant digits, but at least two: 2 for 12.5, 6 for 0.000123. */
+/** Returns the number of decimal places that shows three significant digits, from 2 to 9: 2 for 12.5, 6 for 0.000123. */
 export const shortDigits = (amount: Usd): number => {
   const value = nano(amount)
   const absolute = value < 0n ? -value : value

@@ -13,7 +13,7 @@ export const useMemberships = () =>
     staleTime: 60_000
   })
 
-/** Returns the user's membership in this tab's tenant. */
+/** Returns the user's membership in this tab's tenant, or `undefined` until it has loaded. */
 export const useMembership = () => {
   const { data } = useMemberships()
   const tenant = tenantId()
@@ -28,9 +28,7 @@ export const useBillingAccount = () => {
   })
 }
 
-/**
- * Returns the balance by kind of credit, and the credit that open calls have reserved. It polls, because no event reports that a call has started.
- */
+/** Queries the balance by kind of credit, and the credit reserved by open calls. Polls, because no event reports that a call has started. */
 export const useAmounts = () => {
   const tenant_id = tenantId()
   return useQuery({
@@ -40,7 +38,7 @@ export const useAmounts = () => {
   })
 }
 
-/** Returns a page of the ledger, newest first. `source` limits it to the entries of a comma-separated list of sources. */
+/** Queries a page of the ledger, newest first. `source` is a comma-separated list of the sources to include. */
 export const useLedger = (page: number, per_page: number, source?: string) => {
   const tenant_id = tenantId()
   return useQuery({
@@ -58,7 +56,7 @@ export const useLedger = (page: number, per_page: number, source?: string) => {
   })
 }
 
-/** Returns the keys that this user can see, at most 200. */
+/** Queries the keys that this user can see, at most 200. */
 export const useKeys = () => {
   const tenant_id = tenantId()
   return useQuery({

@@ -1,4 +1,4 @@
-/** Error boundaries. They replace a view that failed to render, and the rest of the page still works. */
+/** Error boundaries. They replace only the part of the page that failed to render. */
 import type { ErrorComponentProps } from "@tanstack/react-router"
 import { RotateCw } from "lucide-react"
 import { Component } from "react"

@@ -1,6 +1,5 @@
 /**
- * The API client, typed by the contract (`Contract.d.ts`). `asked` returns the response body or throws a `Refusal`. An amount that a double cannot
- * represent exactly arrives as a string with all its digits.
+ * The API client, typed by the contract (`Contract.d.ts`). An amount that a double cannot represent exactly arrives as a string with all its digits.
  */
 import createClient from "openapi-fetch"
 import type { Client } from "openapi-fetch"
@@ -14,7 +13,7 @@ export type Schemas = components["schemas"]
 
 const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
-/** Quotes the numbers in a JSON text that a double cannot represent exactly. */
+/** Quotes those numbers in a JSON text that a double cannot represent exactly. */
 export const withAllDigits = (json: string): string =>
   /\d(?:\.?\d){15}/.test(json)
     ? json.replace(token, (text) =>
@@ -22,9 +21,7 @@ export const withAllDigits = (json: string): string =>
       )
     : json
 
-/**
- * Sends a request with the session's token. After a 401, gets a new token and retries once. Fails with `SignedOut` if the session has expired.
- */
+/** Sends a request with the session's token. After a 401, gets a new token and retries once. Fails with `SignedOut` if there is no session. */
 export const fetchWith =
   <G extends Grant, To>(session: Session<G, To>) =>
   async (request: Request): Promise<Response> => {

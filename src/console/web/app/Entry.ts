@@ -1,4 +1,4 @@
-/** Names a ledger entry. A purchase that was taken back is called a refund, and an entry without a source is a call. */
+/** Names a ledger entry. A debit with the source `purchase` is a refund, and an entry without a source is a call. */
 import { texts } from "../texts.ts"
 import type { Schemas } from "./Client.ts"
 

@@ -17,11 +17,11 @@ interface Event {
 
 type Listener = (event: Event) => void
 
-/** The service sends data every 15 s. If nothing arrives for this many milliseconds, the connection is reopened. */
+/** The service sends data every 15 s. If nothing arrives for this many milliseconds, the client reconnects. */
 const silenceMax = 40_000
 const pauseMax = 30_000
 
-/** Splits the text of a stream into events. */
+/** Parses server-sent events from the chunks of a stream. */
 export class EventText {
   #rest = ""
 
@@ -146,7 +146,7 @@ export class Live {
   }
 }
 
-/** Waits for `millis`. Returns early if the browser is online again or `signal` aborts. */
+/** Waits for `millis`. Resolves early if the browser goes online or `signal` aborts. */
 const waited = (millis: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {

@@ -1,11 +1,10 @@
-/** The live events of the user's tenant, and the cached queries that each event invalidates. */
+/** The live events of the user's tenant, and the query topics that each event invalidates. */
 import type { QueryClient } from "@tanstack/react-query"
 import { Live } from "./Live.ts"
 import { personSession } from "./PersonSession.ts"
 
 export const live = new Live("/v1/events", personSession)
 
-/** The query topics that each event invalidates. */
 const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
   call: ["usage", "keys", "budgets", "runs"],
   balance: ["balance", "ledger", "reload", "payers"],
@@ -25,7 +24,7 @@ const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
   ]
 }
 
-/** Hundreds of calls may arrive per second, so queries are refetched at most once per second. */
+/** In milliseconds. Hundreds of events can arrive per second, so they invalidate queries at most once per second. */
 const pause = 1000
 
 export const keepFresh = (queries: QueryClient): (() => void) => {

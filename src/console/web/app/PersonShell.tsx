@@ -1,4 +1,4 @@
-/** The frame around the user's views: tenant, navigation and account. It is rendered only for signed-in users. */
+/** The frame around the views of a signed-in user: tenant, navigation and account. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link, useNavigate } from "@tanstack/react-router"
 import {

@@ -6,7 +6,6 @@ import { reached, refusalOf } from "./Refusal.ts"
 interface Providers {
   readonly service_name: string
   readonly providers: ReadonlyArray<{ readonly id: string; readonly name: string }>
-  /** Whether browsers offer passkeys at this address. */
   readonly passkeys: boolean
   readonly sandbox: boolean
 }

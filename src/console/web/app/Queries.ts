@@ -4,7 +4,7 @@ import { Refusal, SignedOut } from "./Refusal.ts"
 
 export { QueryClientProvider }
 
-/** Retries network failures twice. Error responses below 500 are not retried. */
+/** Retries twice, unless the session has ended or the response has a status below 500. */
 const isWorthAnother = (failures: number, error: unknown): boolean =>
   failures < 2 && !(error instanceof SignedOut) && !(error instanceof Refusal && error.status < 500)
 

@@ -1,4 +1,4 @@
-/** The ways a request can fail: an error response, an unreachable service, or an expired session. */
+/** The errors of a request: an error response, an unreachable service, or an expired session. */
 
 interface Problem {
   readonly error?: string
@@ -27,7 +27,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The error of a request without a response, because the network or the service is down. */
+/** A request without a response, because the network or the service is down. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
     super("The service did not respond.", { cause })
@@ -35,7 +35,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** The error of a request whose session has expired or ended. The user must sign in again. */
+/** A request without a session, because the session has expired or ended. The user must sign in again. */
 export class SignedOut extends Error {
   constructor() {
     super("The session has ended.")
@@ -50,6 +50,7 @@ export const refusalOf = async (response: Response): Promise<Refusal> => {
   return new Refusal(response.status, isProblem(body) ? body : {}, response.headers.get("x-request-id") ?? undefined)
 }
 
+/** Sends a request. Fails with `Unreachable` if no response arrives, or with the `AbortError` of an aborted request. */
 export const reached = async (input: string | Request, init?: RequestInit): Promise<Response> => {
   try {
     return await fetch(input, init)

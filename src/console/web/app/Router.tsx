@@ -1,6 +1,4 @@
-/**
- * The console's routes. Each view is a separate file that is loaded on demand. `main.tsx` explains how to add a view.
- */
+/** The console's routes. Each view is a separate file, loaded on demand. `main.tsx` explains how to add a view. */
 import {
   createRootRoute,
   createRoute,
@@ -46,7 +44,7 @@ export const rootRoute = createRootRoute({
   notFoundComponent: Lost
 })
 
-/** Returns a search parameter as a string, or `undefined` if it is absent. */
+/** Returns a string or a number as a string, and `undefined` for any other value. */
 const text = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined
 
@@ -147,7 +145,6 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("../views/keys/Keys.tsx"), "Keys")
 })
 
-/** Picks the named search parameters that are present. */
 const only =
   <Name extends string>(...names: ReadonlyArray<Name>) =>
   (search: Record<string, unknown>): { readonly [name in Name]?: string } =>

@@ -5,7 +5,6 @@
 import { useSyncExternalStore } from "react"
 import { SignedOut } from "./Refusal.ts"
 
-/** The response to a renewal. */
 export interface Grant {
   readonly access_token: string
   /** The token's lifetime in seconds. */
@@ -21,9 +20,8 @@ export type SessionState<G extends Grant> =
 export interface SessionOptions<G extends Grant, To> {
   /** The name of the lock and of the channel between tabs. */
   readonly name: string
-  /** Requests a token. Returns `undefined` if there is no session. */
+  /** Requests a token. Resolves to `undefined` if there is no session. */
   readonly renew: (to: To | undefined) => Promise<G | undefined>
-  /** Ends the session. */
   readonly end: () => Promise<void>
 }
 
@@ -58,7 +56,10 @@ export class Session<G extends Grant, To = never> {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Returns a token, renewing it first if it expires within 30 s. Fails with `SignedOut` if there is no session. */
+  /**
+   * Returns a token, renewing it first if it expires within 30 s. Fails with `SignedOut` if there is no session, or with the renewal's error if the
+   * renewal failed.
+   */
   async token(): Promise<string> {
     if (this.#state.kind !== "open" || Date.now() > this.#expires - early / 2) await this.renew()
     const state = this.state
@@ -80,7 +81,7 @@ export class Session<G extends Grant, To = never> {
     return renewal
   }
 
-  /** Call this after the service has rejected `token`. Requests the next token, unless another caller has already replaced `token`. */
+  /** Call this after the service has rejected `token`. Requests the next token, unless `token` has already been replaced. */
   async refused(token: string): Promise<void> {
     if (this.#state.kind === "open" && this.#state.grant.access_token !== token) return
     await this.renew()
@@ -104,7 +105,7 @@ export class Session<G extends Grant, To = never> {
       this.#set({ kind: "open", grant })
       if (was === "none") this.#tell("opened")
     } catch (error) {
-      // If the renewal did not reach the service, the old token is used until it expires.
+      // If the renewal failed, the old token is used until it expires.
       if (to !== undefined) throw error
       if (this.#state.kind === "open" && Date.now() < this.#expires) this.#again(5000)
       else this.#set({ kind: "unreachable", error })

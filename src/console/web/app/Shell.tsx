@@ -24,12 +24,10 @@ export interface NavEntry {
 
 interface ShellProps {
   readonly name: ReactNode
-  /** The target of the link on the name. */
   readonly home?: NonNullable<LinkProps["to"]>
   readonly nav: ReadonlyArray<ReadonlyArray<NavEntry>>
   /** Shown below the name. */
   readonly top?: ReactNode
-  /** Shown at the bottom of the column. */
   readonly bottom: ReactNode
   readonly live: LiveState
   /** Shown next to the menu button on a phone. */
@@ -51,7 +49,7 @@ export const Shell = ({ aside, bottom, home = "/", live, name, nav, tone, top }:
   const isFirst = useRef(true)
   useEffect(() => {
     setOpen(false)
-    // Moves the focus so that a screen reader starts at the new view.
+    // Moves the focus, because a screen reader should start at the new view.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     isFirst.current = false
   }, [pathname])

@@ -1,7 +1,6 @@
 /** Passkeys in the browser. Converts the options for `navigator.credentials` from JSON, and its results to JSON. Bytes are base64url. */
 import type { Schemas } from "./Client.ts"
 
-/** Returns whether the browser supports passkeys. */
 export const hasPasskeys = (): boolean => typeof PublicKeyCredential === "function"
 
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
@@ -13,11 +12,11 @@ const textOf = (bytes: ArrayBuffer): string =>
     .replaceAll("/", "_")
     .replaceAll("=", "")
 
-/** Returns whether the user closed the browser's dialog or it timed out. */
+/** Returns whether the user closed the browser's dialog or the dialog timed out. */
 export const isDismissed = (error: unknown): boolean =>
   error instanceof DOMException && error.name === "NotAllowedError"
 
-/** Returns whether the authenticator already holds a passkey for this account. */
+/** Returns whether creation failed because the authenticator already holds a passkey for this account. */
 export const isKnown = (error: unknown): boolean => error instanceof DOMException && error.name === "InvalidStateError"
 
 const named = (credential: PublicKeyCredential) => ({

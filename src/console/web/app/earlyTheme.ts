@@ -1,4 +1,4 @@
-/** A classic script that runs before the first paint, so that a dark page does not flash white. */
+/** A classic script. It runs before the first paint, so a dark page does not flash white. */
 import { applyTheme } from "./ThemeChoice.ts"
 
 applyTheme()

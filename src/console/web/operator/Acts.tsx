@@ -13,7 +13,6 @@ import { decimal, serializer } from "./amounts.ts"
 import { operatorApi } from "./OperatorSession.ts"
 import { operatorTexts as texts } from "../texts/operator.ts"
 
-/** The target of an action. */
 interface Named {
   readonly id: string
   readonly name: string
@@ -112,7 +111,7 @@ const trimmed = (draft: Draft): { readonly [K in TextOf]: string | undefined } =
 const statusText = (name: string, status: string, changed: boolean): string =>
   changed ? (status === "suspended" ? t.suspended : t.activated)(name) : t.unchanged(name, status)
 
-/** Performs the action and describes the result. */
+/** Performs the action. Resolves to a sentence about the result. */
 const perform = async (act: Act, draft: Draft): Promise<string> => {
   const { id, name } = act.of
   const { reason: given } = trimmed(draft)
@@ -244,7 +243,6 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
   )
 }
 
-/** Shows the dialog for the chosen action. Renders nothing if none is chosen. */
 export const ActDialog = ({ act, onClose }: { readonly act: Act | undefined; readonly onClose: () => void }) => (
   <Dialog title={act === undefined ? "" : wordingOf(act, "").title} isOpen={act !== undefined} onClose={onClose}>
     {act === undefined ? null : <Form key={`${act.kind} ${act.of.id}`} act={act} onClose={onClose} />}

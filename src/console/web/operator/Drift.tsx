@@ -142,7 +142,7 @@ export const Drift = () => {
               accept=".csv,text/csv,text/plain"
               onChange={({ target }) => {
                 const file = target.files?.[0]
-                // Reset, so that the user can choose the same file again.
+                // Reset the input. Otherwise, the user could not choose the same file again.
                 void file?.text().then((text) => {
                   setCsv(text)
                   target.value = ""

@@ -1,4 +1,4 @@
-/** Ends an item in a list once the user confirms. */
+/** Ends an item in a list after the user confirms. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import type { ReactNode } from "react"

@@ -21,7 +21,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 const route = getRouteApi("/operator/find")
 const f = texts.field
 
-/** The number of characters that identify a key. The others are secret, so the page neither sends them nor puts them into the URL. */
+/** The number of characters that identify a key. The characters after them are secret, so the page neither sends them nor puts them into the URL. */
 const keyLength = 20
 const withoutKey = (text: string): string =>
   /^\w+-\w+-[0-9a-f]{12,}$/i.test(text.trim()) ? text.trim().slice(0, keyLength) : text
@@ -143,7 +143,7 @@ const Newest = () => {
   )
 }
 
-/** The search runs once no key has been pressed for this many milliseconds. */
+/** The search runs after this many milliseconds without a keystroke. */
 const pause = 250
 
 export const Find = () => {
@@ -158,7 +158,7 @@ export const Find = () => {
     if (question === q.trim()) return
     const { pathname } = router.latestLocation
     const timer = setTimeout(() => {
-      // The user has followed a link meanwhile, so do not navigate away from it.
+      // The user has followed a link in the meantime.
       if (router.latestLocation.pathname !== pathname) return
       void navigate({ search: question === "" ? {} : { q: question }, replace: true, resetScroll: false })
     }, pause)

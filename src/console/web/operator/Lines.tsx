@@ -18,7 +18,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const f = texts.field
 
-/** Shows a badge unless the status is the usual one. */
+/** Shows a badge, except for the status `active`. */
 export const Status = ({ of }: { readonly of: string }) =>
   of === "active" ? (
     <span className="quiet">{texts.states[of]}</span>
@@ -197,15 +197,13 @@ interface CallLinesProps {
   readonly isStale?: boolean
   /** Leaves out the tenant column, because all calls belong to one tenant. */
   readonly isOfOne?: boolean
-  /** The names of tenants, by id. */
   readonly names?: ReadonlyMap<string, string>
 }
 
-/** Fetches the explanation of any tenant's call. */
 export const explain = (usage_id: string) =>
   resultOf(operatorApi.GET("/v1/operator/usage/{usage_id}/explain", { params: { path: { usage_id } } }))
 
-/** Shows a table of calls. Selecting a finished call opens its explanation, line by line. */
+/** Shows a table of calls. Opening a finished call shows its explanation. */
 export const CallLines = (props: CallLinesProps) => {
   const [opened, open] = useState<string>()
   return (

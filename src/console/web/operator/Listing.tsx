@@ -19,7 +19,6 @@ interface ListingProps<Row> {
   readonly words: { readonly title: string; readonly lead: string; readonly search: string }
   readonly none: string
   readonly actions: ReactNode
-  /** Picks the rows from a search result. */
   readonly found: (found: NonNullable<ReturnType<typeof useSearch>["data"]>) => ReadonlyArray<Row>
   readonly newest: UseQueryResult<{ readonly records: ReadonlyArray<Row>; readonly next: string | null }>
   readonly cursors: ReturnType<typeof useCursors>

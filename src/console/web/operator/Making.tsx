@@ -27,7 +27,7 @@ interface MakingProps<Draft, Made> {
   readonly make: (draft: Draft) => Promise<Made>
   /** Returns a sentence about the item that was created. */
   readonly said: (made: Made) => string
-  /** Returns the key or codes of the item that was created. They are shown only once. */
+  /** Returns the key or the codes of the item that was created. */
   readonly secret?: (made: Made) => string | undefined
 }
 
@@ -52,7 +52,7 @@ const Form = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: 
   const making = useMutation({
     mutationFn: () => make(draft),
     onSettled: () => queries.invalidateQueries({ queryKey: ["operator"] }),
-    // Drops the key or code from the cache as soon as the dialog closes.
+    // Removes the key or code from the cache as soon as the dialog closes.
     gcTime: 0
   })
   const field: FieldOf<Draft> = (name) => ({

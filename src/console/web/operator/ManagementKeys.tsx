@@ -25,7 +25,7 @@ type Scope = Key["scopes"][number]
 
 const scopes = Object.keys(t.scopesOf) as ReadonlyArray<Scope>
 
-/** Parses the chosen scopes, which the draft stores as one string. */
+/** Parses the scopes, which the draft stores as one string. */
 const chosenIn = (text: string): ReadonlyArray<Scope> => scopes.filter((scope) => text.split(" ").includes(scope))
 
 const empty: Readonly<Record<"name" | "scopes" | "lastDay", string>> = { name: "", scopes: "read", lastDay: "" }

@@ -1,4 +1,4 @@
-/** Keeps the operator's live figures for the last minute. */
+/** Stores the operator's live figures for the last minute. */
 import { useSyncExternalStore } from "react"
 import { Live, useLiveState } from "../app/Live.ts"
 import type { Usd } from "../money.ts"

@@ -1,6 +1,6 @@
 /**
- * The operator's session. It begins with a link that `tollgate operator` prints. The code is in the link's fragment (`#`), which browsers do not
- * send.
+ * The operator's session. It begins with a link that `tollgate operator` prints. The link's fragment (`#`), which browsers do not send, contains a
+ * code.
  */
 import { addressOf } from "../app/Base.ts"
 import { clientWith } from "../app/Client.ts"
@@ -39,5 +39,4 @@ const end = async (): Promise<void> => {
 
 export const operatorSession = new Session<OperatorGrant>({ name: "console.operator", renew, end })
 
-/** Sends requests as the operator. */
 export const operatorApi = clientWith(operatorSession)

@@ -81,7 +81,7 @@ const Frame = ({ name }: { readonly name: string }) => {
     operatorLive.start()
     return () => {
       operatorLive.stop()
-      // Drops the data so that the next operator does not see it.
+      // The next operator must not see this data.
       queries.removeQueries({ queryKey: ["operator"] })
     }
   }, [])

@@ -26,9 +26,8 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const t = texts.overview
 
-/** Renders a trend line without axes. */
 const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => {
-  // Pads the values to a full minute.
+  // Pads the values with zeros to a full minute.
   const values = [...Array.from({ length: Math.max(0, 60 - seen.length) }, () => 0), ...seen]
   const most = Math.max(0, ...values)
   const top = Math.max(1, most)
@@ -73,7 +72,7 @@ const Figure = ({ below, isBad = false, name, to, value }: FigureProps) => {
   )
 }
 
-/** Settlement counts as stuck if this many consecutive figures report unsettled calls. */
+/** Settlement counts as stuck if this many consecutive events report unsettled calls. */
 const stuckAfter = 10
 const isStuck = (figures: ReadonlyArray<Figures>): boolean =>
   figures.length >= stuckAfter && figures.slice(-stuckAfter).every(({ unsettled }) => unsettled > 0)
@@ -123,11 +122,10 @@ const longAgo = 2 * 86_400_000
 
 interface Trouble {
   readonly text: string
-  /** The view that shows the details. */
   readonly to?: NonNullable<LinkProps["to"]>
 }
 
-/** Returns the current problems, one sentence each, or `undefined` while data is loading. Problems that users notice come first. */
+/** Returns the current problems, or `undefined` while data is loading. Problems that users notice come first. */
 const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
   const figures = useFigures()
   const newest = useNewest()
@@ -158,7 +156,7 @@ const useTroubles = (): ReadonlyArray<Trouble> | undefined => {
 
 const Troubles = () => {
   const troubles = useTroubles()
-  // An empty line reserves the space, so that the content below does not jump.
+  // An empty line keeps the content below from jumping.
   if (troubles === undefined) return <p className="small">{"\u00a0"}</p>
   if (troubles.length === 0) {
     return (

@@ -10,7 +10,7 @@ import { operatorApi } from "./OperatorSession.ts"
 
 const dayLong = 86_400_000
 
-/** Returns the end of the last valid day, in UTC. */
+/** Returns the end of the last valid day in UTC, as an ISO string. */
 export const endOf = (lastDay: string): string => new Date(Date.parse(`${lastDay}T00:00:00Z`) + dayLong).toISOString()
 
 const given = (text: string): string | undefined => text.trim() || undefined

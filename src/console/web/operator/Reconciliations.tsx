@@ -176,7 +176,7 @@ const Reasons = ({ causes }: { readonly causes: ReadonlyArray<CauseSum> }) => (
   </Section>
 )
 
-/** Links to the differences of the group's day and model. */
+/** Links to the differences of the group's day and model, if it has either. */
 const GroupName = ({ of }: { readonly of: Group }) => {
   const { day, model, name } = of
   if (day === undefined && model === undefined) return name
@@ -195,7 +195,7 @@ const GroupName = ({ of }: { readonly of: Group }) => {
   )
 }
 
-/** The column of the days' coverage. The service knows no coverage of a model. */
+/** The coverage of each day. The service does not compute the coverage of a model. */
 const coverageColumn = ({ days }: Period, total: Group, causes: ReadonlyArray<CauseSum>): Column<Group> => {
   const shares = new Map(days.map(({ coverage, day }) => [day, coverage]))
   return {
@@ -308,7 +308,7 @@ const OfVendor = ({ vendor, vendors }: { readonly vendor: Vendor; readonly vendo
   )
 }
 
-/** The vendors come with the list, which is asked for one day only. */
+/** Queries the vendors. They are part of the response for a period, so this requests a period of one day. */
 const useVendors = () => {
   const today = dayOf(useNow())
   return useQuery({

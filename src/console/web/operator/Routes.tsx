@@ -2,7 +2,7 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router"
 import type { AnyRoute } from "@tanstack/react-router"
 
-/** Picks the named search parameters. All of them are strings. */
+/** Picks those of the named search parameters that are nonempty strings. */
 const only =
   <K extends string>(...names: ReadonlyArray<K>) =>
   (search: Record<string, unknown>): { readonly [N in K]?: string | undefined } =>
@@ -13,7 +13,6 @@ const only =
       })
     ) as { readonly [N in K]?: string }
 
-/** Returns the routes of the views that create people, tenants, credentials and credit. */
 const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   const people = createRoute({
     getParentRoute: () => frame,
@@ -48,7 +47,6 @@ const provisionRoutes = <R extends AnyRoute>(frame: R) => {
   return [people, tenants, managementKeys, allowances, vouchers, budgets] as const
 }
 
-/** Returns the routes of the views for vendors, costs and money in flight. */
 const watchRoutes = <R extends AnyRoute>(frame: R) => {
   const upstreams = createRoute({
     getParentRoute: () => frame,
@@ -85,7 +83,6 @@ const watchRoutes = <R extends AnyRoute>(frame: R) => {
   return [upstreams, costs, drift, reconciliations, reservations, owed] as const
 }
 
-/** Returns the routes below `/operator`. */
 export const operatorRoutes = <R extends AnyRoute>(root: R) => {
   const frame = createRoute({
     getParentRoute: () => root,

@@ -1,4 +1,7 @@
-/** Shows the difference between two amounts. Negative differences have the color of a problem. If `isTrouble` is set, positive ones have it too. */
+/**
+ * Shows the difference between two amounts. A negative difference has the color of a problem. With `isTrouble`, a positive difference has that color
+ * too.
+ */
 import { Money } from "../parts/Money.tsx"
 import { operatorTexts as texts } from "../texts/operator.ts"
 

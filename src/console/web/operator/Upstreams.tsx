@@ -14,7 +14,7 @@ const t = texts.upstreams
 
 type Upstream = Schemas["OperatorUpstream"]
 
-/** Shows one column per minute, as high as the number of requests. Failures are in color. */
+/** Shows the number of requests as one column per minute. Failures are in color. */
 const Minutes = ({ of: { minutes, name } }: { readonly of: Upstream }) => {
   const top = Math.max(1, ...minutes.map(({ requests }) => requests))
   const told = minutes.map(({ at, failures, requests }) => t.minute(time(at), count(requests), count(failures)))
@@ -50,7 +50,7 @@ const State = ({ of: { cooling_until, failures_in_a_row, state } }: { readonly o
     <span className="quiet small">{t.states[state]}</span>
   )
 
-/** Formats the response counts, leaving out zeros: `200 × 2xx · 3 × 5xx`. */
+/** Formats the nonzero response counts: `200 × 2xx · 3 × 5xx`. */
 const answers = ({ requests }: Upstream): string => {
   const some = (["2xx", "4xx", "5xx", "unreachable"] as const).filter((kind) => requests[kind] > 0)
   return some.length === 0
@@ -64,14 +64,14 @@ type Models = Schemas["OperatorUpstreams"]["models"]
 
 const namedMax = 5
 
-/** Lists the models that name this upstream, even if an earlier upstream serves them now. */
+/** Lists the models that can use this upstream, even if an earlier upstream serves them now. */
 const servedBy = (name: string, models: Models): string => {
   const served = models.filter(({ upstreams }) => upstreams.includes(name)).map(({ model }) => model)
   const named = served.slice(0, namedMax).join(", ")
   return served.length <= namedMax ? named : `${named} ${t.more(count(served.length - namedMax))}`
 }
 
-/** Shows the models and the protocol. Upstreams for search and media show no protocol, because they use the vendor's own. */
+/** Shows the models and the protocols. Upstreams for search and media serve no listed models, so they show neither. */
 const Serves = ({ models, of: { name, speaks } }: { readonly of: Upstream; readonly models: Models }) => {
   const served = servedBy(name, models)
   return served === "" ? (
@@ -150,7 +150,7 @@ const Unasked = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; rea
 
 type Decision = Schemas["OperatorRoutingDecision"]
 
-/** Formats the attempts: `a failed · b answered`. A fallback also shows its model. */
+/** Formats the attempts: `a failed · b answered`. An attempt with a fallback model also shows that model. */
 const attemptsOf = ({ attempts, model }: Decision): string =>
   attempts
     .map((one) => `${one.upstream}${one.model === model ? "" : ` (${one.model})`} ${t.outcomes[one.outcome]}`)

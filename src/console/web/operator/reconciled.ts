@@ -6,7 +6,7 @@ import { nano, sum } from "../money.ts"
 export type Period = Schemas["ReconciliationPeriod"]
 export type Cause = Schemas["ReconciledDifference"]["cause"]
 
-/** Amounts of a vendor's bill beside the metered calls. `drift` is billed less expected. */
+/** A vendor's bill next to the metered calls. `drift` is `billed` minus `expected`. */
 export interface Compared {
   readonly billed: bigint
   readonly expected: bigint
@@ -19,7 +19,7 @@ export const drift = ({ billed, expected }: Compared): bigint => billed - expect
 export interface Group extends Compared {
   readonly key: string
   readonly name: string
-  /** The day and the model that all rows of the group have, if they have the same one. */
+  /** The day and the model of all rows in the group. Either is `undefined` if the rows are not grouped by it. */
   readonly day: string | undefined
   readonly model: string | undefined
 }
@@ -47,7 +47,7 @@ const plus = (group: Group, row: Period["rows"][number]): Group => ({
 
 const nothing: Compared = { billed: 0n, expected: 0n, charged: 0n, requests: 0 }
 
-/** Sums the days. Only they cover the whole period if it has too many rows. */
+/** Sums a period. The amounts come from `days`, because `rows` is incomplete if the period has too many. `requests` covers only `rows`. */
 export const totalOf = ({ days, rows }: Period): Compared => ({
   billed: sum(days.map(({ billed }) => billed)),
   expected: sum(days.map(({ expected }) => expected)),
@@ -57,7 +57,7 @@ export const totalOf = ({ days, rows }: Period): Compared => ({
 
 const magnitude = (value: bigint): bigint => (value < 0n ? -value : value)
 
-/** Groups rows. Days stay in order, and models are sorted by the size of their drift. */
+/** Groups rows. Days are sorted newest first, and models by the size of their drift, largest first. */
 export const groupsOf = (rows: Period["rows"], by: By): ReadonlyArray<Group> => {
   const groups = new Map<string, Group>()
   for (const row of rows) {
@@ -76,7 +76,7 @@ export interface CauseSum {
   readonly lines: number
 }
 
-/** Sums the causes of all days, the largest first. */
+/** Sums the causes of all days, largest amount first. */
 export const causesOf = (days: Period["days"]): ReadonlyArray<CauseSum> => {
   const sums = new Map<Cause, CauseSum>()
   for (const { amount, cause, lines } of days.flatMap(({ causes }) => causes)) {
@@ -86,7 +86,7 @@ export const causesOf = (days: Period["days"]): ReadonlyArray<CauseSum> => {
   return [...sums.values()].toSorted((a, b) => (magnitude(b.amount) > magnitude(a.amount) ? 1 : -1))
 }
 
-/** Computes the share of the bill whose calls the service knows, like the service does for a day. */
+/** Returns the share of the bill that known calls account for, from 0 to 1. The service computes the coverage of a day in the same way. */
 export const coverageOf = (billed: bigint, causes: ReadonlyArray<CauseSum>): number => {
   const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
   if (billed <= 0n) return unknown > 0n ? 0 : 1

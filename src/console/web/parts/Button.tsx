@@ -26,7 +26,6 @@ export const Button = ({ children, icon: Icon, kind = "plain", ...props }: Butto
   </AriaButton>
 )
 
-/** Renders a link that looks like a button. */
 export const ButtonLink = ({
   children,
   icon: Icon,

@@ -1,4 +1,4 @@
-/** Code with a copy button, in one or more languages. */
+/** Code with a copy button, as one block or in three languages. */
 import { Copy } from "./Copy.tsx"
 import { TabsOf } from "./TabsOf.tsx"
 import { texts } from "../texts.ts"

@@ -13,7 +13,7 @@ interface DialogProps {
   readonly title: string
   readonly isOpen: boolean
   readonly onClose: () => void
-  /** Whether only a button may close the dialog. Set this for content that is shown only once. */
+  /** Whether only a button can close the dialog. Set this for content that is shown only once. */
   readonly stays?: boolean
   readonly wide?: boolean
   readonly children: ReactNode
@@ -23,7 +23,7 @@ interface DialogProps {
 const useReturn = (isOpen: boolean): void =>
   useEffect(() => {
     if (!isOpen) return
-    // If that element still exists, React Aria restores the focus first.
+    // React Aria restores the focus first if that element still exists.
     const goOn = (): void => {
       if (document.activeElement !== document.body || document.querySelector("[role=dialog]") !== null) return
       document.querySelector("main")?.focus({ preventScroll: true })
@@ -58,7 +58,6 @@ export const Dialog = ({ children, isOpen, onClose, stays = false, title, wide =
   )
 }
 
-/** Renders the buttons at the end of a dialog. */
 export const DialogActions = ({ children }: { readonly children: ReactNode }) => (
   <footer className="dialog-actions">{children}</footer>
 )
@@ -74,7 +73,6 @@ interface ConfirmProps {
   readonly onClose: () => void
 }
 
-/** Asks the user to confirm an irreversible action. */
 export const Confirm = ({
   action,
   children,

@@ -76,7 +76,7 @@ export const TextField = ({
   </AriaTextField>
 )
 
-/** Renders a field for an amount in USD, as a decimal string. */
+/** Renders a field for an amount in USD. Its value is a decimal string. */
 export const MoneyField = (props: FieldProps) => (
   <TextField {...props} inputMode="decimal" pattern="[0-9]*\.?[0-9]{0,9}" before="$" behind="USD" />
 )
@@ -161,13 +161,12 @@ export const CheckField = ({ help, label, onChange, value }: CheckFieldProps) =>
 
 interface FormOfProps {
   readonly onSubmit: () => void
-  /** The error from the last submission. */
   readonly error: unknown
   readonly children: ReactNode
   readonly actions: ReactNode
 }
 
-/** Returns whether the form has a field with this name, which then shows the error. */
+/** Returns whether the form has an input with this name. If so, the input shows the error. */
 const shows = (form: HTMLFormElement | null, field: string): boolean => {
   const found = form?.elements.namedItem(field)
   return found instanceof HTMLInputElement || found instanceof HTMLTextAreaElement || found instanceof HTMLSelectElement

@@ -1,4 +1,4 @@
-/** A menu that opens under a button. Its content is loaded after the view, so it does not delay the frame. */
+/** A menu that opens under a button. Its code is loaded after the view, so it does not delay the frame. */
 import type { LucideIcon } from "lucide-react"
 import { lazy, Suspense } from "react"
 import type { ReactNode } from "react"

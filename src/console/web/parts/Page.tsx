@@ -1,4 +1,4 @@
-/** The layout of every view: a header with the main action, and sections that hairlines separate. */
+/** The layout of every view: a header with the main action, and sections separated by hairlines. */
 import { useEffect } from "react"
 import type { ReactNode } from "react"
 import { texts } from "../texts.ts"
@@ -6,7 +6,6 @@ import { texts } from "../texts.ts"
 interface PageProps {
   readonly title: string
   readonly lead?: ReactNode
-  /** The view's main action. */
   readonly actions?: ReactNode
   readonly children: ReactNode
 }
@@ -47,7 +46,6 @@ export const Section = ({ actions, children, lead, title }: SectionProps) => (
   </section>
 )
 
-/** Shows names and values in two columns. */
 export const Facts = ({ of }: { readonly of: ReadonlyArray<readonly [name: string, value: ReactNode]> }) => (
   <dl className="facts">
     {of.map(([name, value]) => (

@@ -1,7 +1,7 @@
 /**
- * Stacked series over time. The drawing code (uPlot) is a separate file that is loaded with the first plot. Clicking a series in the legend shows
- * only that series. Clicking it again shows all series. The legend also shows the values at the pointer, and the arrow keys move through time. A
- * table below repeats the values.
+ * Stacked series over time. The drawing code (uPlot) is a separate file, loaded with the first plot. Clicking a series in the legend shows only that
+ * series. Clicking it again shows all series. The legend also shows the values at the pointer, and the arrow keys move through time. A table below
+ * repeats the values.
  */
 import { lazy, memo, Suspense, useId, useMemo, useState } from "react"
 import type { KeyboardEvent, ReactNode } from "react"
@@ -15,7 +15,7 @@ export interface PlotSeries {
   readonly key: string
   readonly name: string
   readonly values: ReadonlyArray<number>
-  /** Whether this is the sum of all other series. It is gray and comes last. */
+  /** Whether this series is the sum of those that are not shown separately. It is gray and comes last. */
   readonly isRest?: boolean
 }
 
@@ -27,7 +27,6 @@ export interface PlotProps {
   readonly series: ReadonlyArray<PlotSeries>
   /** Formats a value as a short string, for the axis and the legend. */
   readonly format: (value: number) => string
-  /** Formats the start of a bucket. */
   readonly formatTime: (seconds: number) => string
   /** Formats a short label for the axis. */
   readonly formatTick: (seconds: number) => string
@@ -37,7 +36,7 @@ export interface PlotProps {
   /** Shows a series' exact total. Defaults to the sum of its floating-point values. */
   readonly total?: (key: string) => ReactNode
   readonly onBucket?: (seconds: number) => void
-  /** The series that is shown alone. Set this if the host stores that choice. */
+  /** The series that is shown alone. Set this if the parent component stores that choice. */
   readonly chosen?: { readonly key: string | undefined; readonly choose: (key: string | undefined) => void }
 }
 
@@ -69,7 +68,7 @@ const usePointed = (times: PlotProps["times"], onBucket: PlotProps["onBucket"]) 
 
 type FiguresProps = Pick<PlotProps, "format" | "formatTime" | "series" | "times">
 
-/** Shows the values as a table, newest first, without empty buckets. */
+/** Shows the values of the newest nonempty buckets as a table, newest first. */
 const Figures = memo(({ format, formatTime, series, times }: FiguresProps) => (
   <div className="plot-table-box scrolls" tabIndex={0} role="region" aria-label={texts.plot.asTable}>
     <table>
@@ -105,10 +104,8 @@ const Figures = memo(({ format, formatTime, series, times }: FiguresProps) => (
 interface LegendProps {
   readonly series: ReadonlyArray<PlotSeries>
   readonly colors: ReadonlyArray<string>
-  /** The key of the series that is shown alone. */
   readonly only: string | undefined
   readonly onPress: (series: PlotSeries) => void
-  /** Renders the value next to a name. */
   readonly children: (series: PlotSeries) => ReactNode
 }
 
@@ -133,7 +130,7 @@ const Legend = ({ children, colors, only, onPress, series }: LegendProps) => (
   </ul>
 )
 
-/** Returns the series to draw: all of them, or only the selected one. `chosen` is the host's state, if the host stores the choice. */
+/** Returns the series to draw: all of them, or only the selected one. `chosen` is the state of the parent component, if it stores the choice. */
 const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]) => {
   const [own, setOwn] = useState<string>()
   const only = chosen?.key ?? own
@@ -146,14 +143,14 @@ const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]
   )
   const press = ({ isRest, key }: PlotSeries): void => {
     const next = only === key ? undefined : key
-    // The host cannot choose the combined series, because it is the sum of several.
+    // The parent component cannot choose the combined series, because that series is the sum of several.
     setOwn(chosen === undefined || isRest === true ? next : undefined)
     chosen?.choose(isRest === true ? undefined : next)
   }
   return { colors, isOne, only, press, seen, seenColors }
 }
 
-/** Renders the collapsed table. Its content is rendered only when it opens. */
+/** Renders the table collapsed, and its content only when it opens. */
 const FiguresTable = (props: FiguresProps) => {
   const [isOpen, setOpen] = useState(false)
   return (
@@ -165,7 +162,6 @@ const FiguresTable = (props: FiguresProps) => {
 }
 
 interface PointedProps {
-  /** The bucket at the pointer, as text. */
   readonly time: string | undefined
   readonly sum: string
 }

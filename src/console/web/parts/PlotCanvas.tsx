@@ -6,11 +6,9 @@ import type { PlotSeries } from "./Plot.tsx"
 interface PlotCanvasProps {
   readonly times: ReadonlyArray<number>
   readonly series: ReadonlyArray<PlotSeries>
-  /** CSS colors. */
   readonly colors: ReadonlyArray<string>
   readonly height: number
   readonly format: (value: number) => string
-  /** Formats a short label for the axis. */
   readonly formatTick: (seconds: number) => string
   /** Whether the values are counts. The axis then shows no fractions. */
   readonly isWhole: boolean
@@ -29,7 +27,7 @@ const resolved = (element: HTMLElement, color: string): string => {
   return value
 }
 
-/** Stacks each series on the ones before it. The first series is the lowest, and is drawn last, over the others. */
+/** Stacks each series on the series before it. The first series is the lowest, and is drawn last, over the others. */
 const stacked = (times: ReadonlyArray<number>, series: ReadonlyArray<PlotSeries>): uPlot.AlignedData => {
   const sums = new Float64Array(times.length)
   const layers = series.map(({ values }) => {
@@ -42,10 +40,10 @@ const stacked = (times: ReadonlyArray<number>, series: ReadonlyArray<PlotSeries>
 /** The steps of an axis for counts: 1, 2, 5, 10, ... */
 const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
 
-/** The maximum number of buckets that are drawn as bars. `columns` draws more than that. */
+/** The maximum number of buckets drawn as bars. With more buckets, `columns` draws the plot. */
 const barsMax = 800
 
-/** Draws one column per pixel, as high as its highest bucket, so that no peak is lost or blurred. */
+/** Draws one column per pixel, as high as its highest bucket, so no peak is lost or blurred. */
 const columns =
   (width: number): uPlot.Series.PathBuilder =>
   (plot, index, first, last) => {

@@ -9,7 +9,7 @@ import { texts } from "../texts.ts"
 import { Button } from "./Button.tsx"
 import { Copy } from "./Copy.tsx"
 
-/** Shows placeholder lines that keep the layout stable. They appear after a short delay, because most responses arrive sooner. */
+/** Shows placeholder lines that keep the layout stable. They appear after a short delay, because most responses arrive before then. */
 export const Loading = ({ lines = 4 }: { readonly lines?: number }) => (
   <div className="states-loading" role="status">
     <span className="sr-only">{texts.app.loading}</span>
@@ -59,7 +59,6 @@ const sentence = (text: string): string =>
 interface FailedProps {
   readonly error: unknown
   readonly retry?: () => void
-  /** Whether a retry is running. */
   readonly isRetrying?: boolean
   readonly title?: string
 }
@@ -95,8 +94,8 @@ interface AnswerProps<A> {
 }
 
 /**
- * Shows a query's result, or one of the states above. A result remains visible if its refresh fails, and a failure remains visible during a retry, so
- * a view that polls does not flicker.
+ * Shows a query's result or a placeholder. A result remains visible if its refresh fails, and a failure remains visible during a retry, so a view
+ * that polls does not flicker.
  */
 export const Answer = <A,>({ children, lines, of }: AnswerProps<A>) => {
   const [last, setLast] = useState(of.error)

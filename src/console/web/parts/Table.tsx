@@ -12,7 +12,7 @@ export interface Column<Row, Sort extends string = string> {
   readonly id: string
   readonly title: string
   readonly cell: (row: Row) => ReactNode
-  /** Figures align at the end. */
+  /** Use `end` for figures. */
   readonly align?: "start" | "end"
   /** The `sort` value that sorts by this column. */
   readonly sort?: Sort
@@ -23,7 +23,7 @@ export interface Column<Row, Sort extends string = string> {
    * hides the cell.
    */
   readonly card?: "title" | "figure" | "plain" | "none"
-  /** Whether the column contains buttons. Only screen readers then get its name. */
+  /** Whether the column contains buttons. Its title is then only for screen readers. */
   readonly isActions?: boolean
 }
 
@@ -39,7 +39,7 @@ interface TableProps<Row, Sort extends string> {
   readonly rows: ReadonlyArray<Row>
   readonly rowKey: (row: Row) => string
   readonly onOpen?: (row: Row) => void
-  /** Returns whether the row is the sum of the others. */
+  /** Returns whether the row is the sum of the other rows. */
   readonly isTotal?: (row: Row) => boolean
   readonly sorting?: Sorting<Sort>
   readonly onSort?: (sorting: Sorting<Sort>) => void
@@ -61,7 +61,7 @@ interface HeadingProps<Row, Sort extends string> {
   readonly onSort: ((sorting: Sorting<Sort>) => void) | undefined
 }
 
-/** Renders a column header. The header is a button if the column can be sorted. */
+/** Renders a column header, with a button if the column can be sorted. */
 const Heading = <Row, Sort extends string>({ of, onSort, sorting }: HeadingProps<Row, Sort>) => {
   const { align, isActions, needs, sort, title } = of
   const isSorted = sort !== undefined && sorting?.by === sort
@@ -175,7 +175,6 @@ interface PagesProps {
   readonly children?: ReactNode
 }
 
-/** Renders buttons for the next and previous page. */
 export const Pages = ({ children, onNext, onPrevious }: PagesProps) => (
   <nav className="table-pages" aria-label={texts.table.next}>
     <span className="quiet small">{children}</span>
@@ -197,17 +196,15 @@ export const Pages = ({ children, onNext, onPrevious }: PagesProps) => (
 )
 
 interface NumberedPagesProps {
-  /** The first page is 1. */
   readonly page: number
   readonly perPage: number
   /** The number of rows on this page. */
   readonly shown: number
-  /** The number of rows on all pages. */
   readonly total: number
   readonly go: (page: number) => void
 }
 
-/** Shows buttons for numbered pages, with the position. Renders nothing if all rows fit on one page. */
+/** Shows the position, and buttons for the adjacent pages. Renders nothing if all rows fit on one page. */
 export const NumberedPages = ({ go, page, perPage, shown, total }: NumberedPagesProps) => {
   const before = (page - 1) * perPage
   return total <= perPage ? null : (

@@ -1,4 +1,4 @@
-/** Short messages that disappear on their own. Screen readers announce them. Anything important must also appear elsewhere. */
+/** Short messages that disappear after a few seconds. Screen readers announce them. Anything important must also appear elsewhere. */
 import { X } from "lucide-react"
 import { useSyncExternalStore } from "react"
 import { texts } from "../texts.ts"

@@ -6,7 +6,7 @@ const listeners = new Set<() => void>()
 let now = Date.now()
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** Subscribes to the shared clock. It ticks only while a component uses it. */
+/** Subscribes to the shared clock, which ticks only while a component uses it. */
 const subscribe = (listener: () => void): (() => void) => {
   listeners.add(listener)
   timer ??= setInterval(() => {
@@ -26,7 +26,7 @@ export const useNow = (): number => useSyncExternalStore(subscribe, () => now)
 
 interface WhenProps {
   readonly at: string
-  /** `ago` is relative ("3 min. ago"). `day` shows the day, `moment` the day and time, `time` the time, and `exact` everything. */
+  /** `ago` is relative ("3 min. ago"). `moment` is the day and time, and `exact` adds the seconds and the time zone. */
   readonly as?: "ago" | "day" | "moment" | "time" | "exact"
 }
 
@@ -34,7 +34,7 @@ const written = { day, moment: dayAndTime, time, exact: exactly }
 
 export const When = ({ as = "ago", at }: WhenProps) => {
   const now = useNow()
-  // The shared clock ticks every 15 s, so a recent event may be ahead of it.
+  // The shared clock ticks every 15 s, so a recent event can be ahead of the clock.
   const text = as === "ago" ? relative(at, Math.max(now, Math.min(Date.now(), Date.parse(at)))) : written[as](at)
   return (
     <time dateTime={at} data-tip={exactly(at)} className="when">

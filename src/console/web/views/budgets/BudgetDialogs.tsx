@@ -13,7 +13,7 @@ import { units } from "./Gauges.tsx"
 export type Budget = Schemas["Budget"]
 export type NewBudget = Schemas["NewBudget"]
 
-/** The form's values, as typed. Their names are those of the request's fields. */
+/** The form's values, as typed, under the names of the request's fields. */
 const empty = {
   name: "",
   "limit.usd": "",
@@ -70,7 +70,6 @@ const typedLimit = (draft: Draft, unit: (typeof units)[number]): number | undefi
   return typed === "" ? undefined : Number(typed)
 }
 
-/** Builds the body that creates a budget. */
 const bodyOf = (draft: Draft): NewBudget => ({
   name: draft.name.trim(),
   limit: Object.fromEntries(
@@ -90,7 +89,7 @@ const bodyOf = (draft: Draft): NewBudget => ({
   )
 })
 
-/** Builds the body that changes a budget. A limit that is left empty is removed. Thresholds are sent only if they changed. */
+/** Builds the body that changes a budget. An empty limit removes the limit. Thresholds are sent only if they changed. */
 const changeOf = (draft: Draft, before: Draft): Schemas["BudgetChange"] => ({
   name: draft.name.trim(),
   mode: draft.mode as Budget["mode"],
@@ -137,13 +136,12 @@ const Conditions = ({ field }: { readonly field: FieldOf }) =>
     />
   ))
 
-/** The requests that the dialogs send when they are submitted. */
 export interface Ways {
   readonly create: (body: NewBudget, draft: Draft) => Promise<unknown>
   readonly change: (budget_id: string, body: Schemas["BudgetChange"]) => Promise<unknown>
   readonly remove: (budget_id: string) => Promise<unknown>
   readonly raise: (budget_id: string, body: Schemas["BudgetRaise"]) => Promise<unknown>
-  /** The queries that a change makes stale. */
+  /** The key of the queries to invalidate after a change. */
   readonly queryKey: ReadonlyArray<string>
 }
 
@@ -176,7 +174,7 @@ const useDraft = (first: Draft): readonly [Draft, FieldOf] => {
 
 interface MakeProps extends DialogOf {
   readonly first?: Partial<Draft>
-  /** Renders the fields that decide whose calls the budget counts. */
+  /** Renders the fields for the owner of the calls that the budget counts. */
   readonly owners: (field: FieldOf, draft: Draft) => ReactNode
 }
 

@@ -14,7 +14,7 @@ import { Gauges } from "./Gauges.tsx"
 
 type Condition = keyof Budget["applies_to"]
 
-/** Returns the name of a member or key. */
+/** Returns the name of a member or key. For any other condition, returns the value. */
 export type NameOf = (condition: Condition, value: string) => string
 
 const AppliesTo = ({ nameOf, of }: { readonly of: Budget; readonly nameOf: NameOf }) => {

@@ -73,7 +73,7 @@ const useNameOf = (): NameOf => {
   }
 }
 
-/** Returns a function that returns whether the user may change a budget. It only hides buttons whose requests the API would refuse. */
+/** Returns a predicate: whether the user is allowed to change a budget. It only hides buttons; the API enforces the rule. */
 const useCanEdit = (): ((budget: Budget) => boolean) => {
   const manages = useManages()
   const { data: me } = useMe()

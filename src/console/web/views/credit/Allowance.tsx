@@ -18,7 +18,7 @@ const useAllowance = () => {
   })
 }
 
-/** Shows the allowance. Renders nothing if there is none, as in most deployments. */
+/** Renders nothing if there is no allowance, as in most deployments. */
 export const Allowance = () => {
   const { data } = useAllowance()
   const allowance = data?.allowance ?? undefined

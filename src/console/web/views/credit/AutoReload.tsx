@@ -30,7 +30,7 @@ const tones: Readonly<Record<Reload["auto_reload"]["state"], Tone>> = {
 /** Returns whether auto-reload turned itself off. */
 const isPaused = ({ disabled_reason, enabled }: Reload["auto_reload"]): boolean => !enabled && disabled_reason !== null
 
-/** Describes the next step. Returns `undefined` if auto-reload is off. */
+/** Describes the next step. Returns `undefined` if the user has turned auto-reload off or the next step is not known yet. */
 const nextOf = (settings: Reload["auto_reload"], available: bigint | undefined): string | undefined => {
   const { failures, free_at, state, threshold_usd } = settings
   if (isPaused(settings)) return creditTexts.reloadNextPaused
@@ -116,7 +116,6 @@ interface SettingsProps {
   readonly onClose: () => void
 }
 
-/** Returns the form's values and the mutation that saves them. */
 const useSettingsForm = ({ of: { alerts, auto_reload }, onClose }: SettingsProps) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()

@@ -19,7 +19,6 @@ const patience = 3_600_000
 
 interface Checkout {
   readonly tenant: string
-  /** The amount in USD. */
   readonly amount: number
   /** The balance before the payment, in nano-USD. */
   readonly balance: string
@@ -85,7 +84,7 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
   )
 }
 
-/** Shows a notice after the user returns from the processor's page, until the payment is confirmed. */
+/** Shows a notice after the user opened the processor's page, until the balance rises or the user dismisses the notice. */
 export const Arrival = () => {
   const { data: account } = useBillingAccount()
   const [begun, setBegun] = useState(checkout)

@@ -23,7 +23,6 @@ type Entry = Schemas["LedgerEntry"]
 const route = getRouteApi("/person/credit")
 const perPage = 25
 
-/** The ledger sources that each filter includes. */
 const filters = {
   all: undefined,
   calls: "call",

@@ -26,7 +26,7 @@ const Line = ({ isUsed, method }: { readonly isUsed: boolean; readonly method: M
   )
 }
 
-/** Opens the processor's page, where the user enters a payment method. */
+/** Returns a mutation that opens the processor's page, where the user enters a payment method. */
 export const useSetup = () => {
   const tenant_id = tenantId()
   return useMutation({

@@ -38,7 +38,7 @@ export const useMethods = () => {
   })
 }
 
-/** Returns whether the deployment lacks a payment processor. */
+/** Returns whether the request failed because the deployment has no payment processor. */
 export const isUnconfigured = (error: unknown): boolean =>
   error instanceof Refusal && error.code === "payments_unconfigured"
 

@@ -21,7 +21,6 @@ import { Attention } from "./Attention.tsx"
 
 type Part = keyof typeof texts.home.parts
 
-/** Shows a bar with one segment per part. */
 const Bar = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => {
   const total = of.reduce((sum, [, amount]) => sum + amount, 0n)
   if (total === 0n) return null
@@ -41,7 +40,6 @@ const Bar = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) =>
   )
 }
 
-/** Shows the legend: each part with its name and amount. */
 const Parts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) => (
   <dl className="home-parts">
     {of.map(([part, amount]) => (
@@ -58,7 +56,7 @@ const Parts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) 
   </dl>
 )
 
-/** Shows the balance by part, and how much of it is not available. */
+/** Shows the balance, its parts, and how much of it open calls have reserved. */
 const Balance = ({ of }: { readonly of: Schemas["Amounts"] }) => {
   const owned = (["giftable", "granted"] as const).map((part) => [part, nano(of[part])] as const)
   const held = ["held", nano(of.held)] as const

@@ -1,4 +1,4 @@
-/** The page that invitation links in emails open. It offers credit from another user, or membership in a team. It requires no account. */
+/** The page that invitation links in emails open. It offers credit from another user, or membership in a team, and requires no account. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"
@@ -26,7 +26,6 @@ import { forget, opened } from "./token.ts"
 
 const isMismatch = (error: unknown): boolean => error instanceof Refusal && error.code === "email_mismatch"
 
-/** Shows the signed-in user, with a button to sign out. */
 const SignedInAs = () => {
   const { data: me } = useMe()
   const queries = useQueryClient()

@@ -1,6 +1,6 @@
 /**
- * This tab's invitation token. It arrives in the URL's fragment (`#`). The page removes the token from the URL before rendering, and the tab stores
- * it until it is used, because signing in navigates away and back. Only the owner of the invited address can use it.
+ * This tab's invitation token. It arrives in the URL's fragment (`#`). The page removes the token from the URL before rendering. The tab stores it
+ * until it is used, because signing in navigates away and back. Only the owner of the invited address can use it.
  */
 const storageName = "console.invitation"
 

@@ -1,4 +1,4 @@
-/** The forms that create and change a key. A new key is shown once. */
+/** The forms that create and change a key. A new key is shown only once. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { apiRoot } from "../../app/Base.ts"
@@ -16,7 +16,6 @@ import { texts } from "../../texts.ts"
 type Key = Schemas["Application"]
 type Period = NonNullable<Key["spending_limit_period"]>
 
-/** The form's values, as typed. */
 interface Draft {
   readonly name: string
   readonly description: string
@@ -68,7 +67,7 @@ export const pairsOf = (tags: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ")
 
-/** Builds the request body. Leaves out unchanged tags, because a value may contain a comma. */
+/** Builds the request body. Leaves out unchanged tags, because a tag's value can contain a comma. */
 const bodyOf = ({ description, lastDay, limit, models, name, period, tags }: Draft, before: Draft) => {
   const allowed = models.split(/[\s,]+/).filter((model) => model !== "")
   return {
@@ -152,7 +151,7 @@ const KeyForm = ({ action, error, first, isPending, onClose, onSend }: FormProps
   )
 }
 
-/** Shows a first call with the key, as code in three languages. */
+/** Returns a first call with the key, as code in three languages. */
 const firstCall = (key: string) => ({
   curl: `curl ${apiRoot}/v1/chat/completions \\
   -H "Authorization: Bearer ${key}" \\
@@ -209,7 +208,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
         })
       ),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["keys"] }),
-    // Drops the key from the cache as soon as the dialog closes.
+    // Removes the key from the cache as soon as the dialog closes.
     gcTime: 0
   })
   return (
@@ -236,7 +235,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
   )
 }
 
-/** Renders the dialog that creates a key. Its form is empty each time the dialog opens. */
+/** Renders the dialog that creates a key, with an empty form each time it opens. */
 export const MakeKey = ({ isOpen, onClose }: MakeProps) => (isOpen ? <Make onClose={onClose} /> : null)
 
 const Change = ({ of, onClose }: { readonly of: Key; readonly onClose: () => void }) => {

@@ -24,7 +24,6 @@ export type Key = Schemas["Application"]
 
 const route = getRouteApi("/person/keys")
 
-/** Shows with a bar how much of the limit is spent. */
 const Spent = ({ of }: { readonly of: Key }) => {
   const { spending_limit_period: period, spending_limit_usd: limit, spent_usd: spent } = of
   if (limit === undefined || spent === undefined) return <span className="quiet">{texts.keys.noLimit}</span>
@@ -83,7 +82,7 @@ const Revoke = ({ of, onClose }: { readonly of: Key | undefined; readonly onClos
 
 type Acting = { readonly kind: "change" | "revoke"; readonly key: Key } | undefined
 
-/** Returns the table's columns. `act` opens the dialog for a row's button. */
+/** `act` opens the dialog for a row's button. */
 const columnsOf = (act: (acting: Acting) => void): ReadonlyArray<Column<Key>> => [
   {
     id: "name",

@@ -32,7 +32,7 @@ const icons: Readonly<Record<Notification["kind"], LucideIcon>> = {
   budget_raised: TriangleAlert
 }
 
-/** Returns the view that a notification links to, and its tenant. */
+/** Returns the view that a notification links to, with the tenant to switch to. Returns `undefined` if there is no such view. */
 const aboutOf = ({
   data,
   kind

@@ -20,7 +20,6 @@ import type { ChatModel } from "./models.ts"
 import { Program } from "./Program.tsx"
 import { chatCode } from "./programs.ts"
 
-/** The form's settings, as typed. */
 interface Settings {
   readonly model: string
   readonly system: string
@@ -96,7 +95,7 @@ const SettingsForm = ({ models, of, onChange }: SettingsProps) => {
   )
 }
 
-/** Shows what all answers cost in total. Screen readers announce each answer once it is complete. */
+/** Shows the total cost of all answers. Screen readers announce each answer once it is complete. */
 const Sum = ({ of }: { readonly of: ReadonlyArray<Exchange> }) => {
   const charged = of.flatMap(({ charged }) => (charged === undefined || charged === "late" ? [] : [nano(charged)]))
   const last = of.at(-1)

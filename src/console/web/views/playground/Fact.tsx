@@ -1,4 +1,4 @@
-/** Shows facts about a call in a row below its answer, with a link to its explanation. */
+/** Facts about a call, in a row below its answer, and the button that opens its explanation. */
 import { ReceiptText } from "lucide-react"
 import type { ReactNode } from "react"
 import { Button } from "../../parts/Button.tsx"

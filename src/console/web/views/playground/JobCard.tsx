@@ -1,4 +1,4 @@
-/** Shows a media job: its state, results and cost, and the credit that it released. */
+/** Shows a media job: its state, results and cost, and the credit released at settlement. */
 import { Download, ExternalLink, Film, Image, Play, X } from "lucide-react"
 import { useState } from "react"
 import type { ReactNode } from "react"
@@ -40,7 +40,6 @@ interface ResultProps {
   readonly index: number
 }
 
-/** Renders a link that downloads a file through the service. */
 const Save = ({ file, name }: { readonly file: string; readonly name: string }) => (
   <div>
     <a className="button button-ghost" href={file} download={name}>
@@ -65,7 +64,7 @@ const Way = ({ of }: { readonly of: Made }) =>
     </a>
   ) : null
 
-/** Shows one output. Images load immediately; videos load on request, because they may be long. */
+/** Shows one output. Images load immediately. Videos load on request, because they can be long. */
 const Result = ({ index, job, name, of }: ResultProps) => {
   const [isWanted, setWanted] = useState(of.kind === "image")
   const [isUnshowable, setUnshowable] = useState(false)

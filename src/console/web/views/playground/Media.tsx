@@ -21,7 +21,6 @@ import { Program } from "./Program.tsx"
 import { mediaCode } from "./programs.ts"
 import { Refused } from "./Refused.tsx"
 
-/** The form's values, as typed. */
 interface Draft {
   readonly model: string
   readonly prompt: string
@@ -139,7 +138,7 @@ const ImageFields = (props: FieldsProps) => {
   )
 }
 
-/** Shows the price before submission, with a note if an option may change the price. */
+/** Shows the price before submission, with a note if an option can change the price. */
 const Quote = ({ draft, model }: Pick<FieldsProps, "draft" | "model">) => {
   const units = unitsOf(model, draft)
   const isOther = model.type === "video" && (draft.resolution.trim() !== "" || draft.audio)

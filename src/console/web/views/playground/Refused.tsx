@@ -23,7 +23,6 @@ const creditText = (reason: unknown, of: Of): string => {
   return { chat: words.credit, media: words.creditMedia, tool: words.creditTool }[of]
 }
 
-/** Returns the title and text for an error. */
 const meaningOf = (error: unknown, of: Of): readonly [title: string, text: string] => {
   if (error instanceof SignedOut) return [titles.unreachable, texts.signIn.ended]
   if (error instanceof Unreachable) return [titles.unreachable, texts.failed.unreachable]
@@ -43,7 +42,6 @@ const meaningOf = (error: unknown, of: Of): readonly [title: string, text: strin
 const amountOf = (value: unknown): Usd | undefined =>
   typeof value === "number" || typeof value === "string" ? value : undefined
 
-/** Shows how much credit is required, available and missing. */
 const Missing = ({ of }: { readonly of: Refusal }) => {
   const available = amountOf(of.details["available_usd"])
   const required = amountOf(of.details["required_usd"])

@@ -1,4 +1,4 @@
-/** The field for a tool's model. Several providers may serve the same model, so a choice names both. */
+/** The field for a tool's model. Several providers can serve the same model, so a choice names both. */
 import { useQuery } from "@tanstack/react-query"
 import { api, asked } from "../../app/Client.ts"
 import { exact } from "../../money.ts"
@@ -16,7 +16,7 @@ const useToolModels = (tool: Tool) =>
 
 const keyOf = (provider: string, model: string): string => JSON.stringify([provider, model])
 
-/** Returns the request fields for a choice, or none if the service is to choose. */
+/** Returns the request fields for a choice. An empty choice has no fields, and the service chooses the model. */
 export const toolModel = (choice: string): Readonly<Record<string, string>> => {
   if (choice === "") return {}
   const [provider, model] = JSON.parse(choice) as [string, string]
@@ -25,7 +25,7 @@ export const toolModel = (choice: string): Readonly<Record<string, string>> => {
 
 interface ToolModelFieldProps {
   readonly tool: Tool
-  /** If empty, the service chooses. */
+  /** An empty string lets the service choose. */
   readonly value: string
   readonly onChange: (choice: string) => void
 }

@@ -18,7 +18,6 @@ import { useRuns } from "./runs.ts"
 import type { Run, Runs } from "./runs.ts"
 
 interface OfRun<Input, Output> {
-  /** Summarizes the request in one line. */
   readonly asked: (input: Input) => ReactNode
   readonly shown: (output: Output, input: Input) => ReactNode
   /** Facts to show in addition to the charge and the time. */
@@ -66,7 +65,7 @@ const RunOf = <Input, Output>({ again, asked, facts, of, onExplain, shown }: Run
   )
 }
 
-/** Returns the error if a form field shows it. */
+/** Returns the error if a form field shows it, or else `null`. */
 const fieldProblem = (error: unknown): unknown =>
   error instanceof Refusal && (error.field ?? "") !== "" && error.status === 400 ? error : null
 
@@ -79,7 +78,7 @@ interface ToolProps<Input, Output> extends OfRun<Input, Output> {
   readonly action: string
   /** The request to send, or `undefined` while the form is incomplete. */
   readonly input: Input | undefined
-  /** The form's fields. The first one is the main input. */
+  /** The form's fields. The first field is the main input. */
   readonly fields: ReactNode
   readonly program: ReactNode
 }

@@ -49,7 +49,7 @@ const FileField = ({ file, onChoose }: FileFieldProps) => {
         onChange={({ target }) => {
           const chosen = target.files?.[0]
           if (chosen !== undefined) onChoose(chosen)
-          // Reset, so that the user can choose the same file again.
+          // Reset the input. Otherwise, the user could not choose the same file again.
           target.value = ""
         }}
       />

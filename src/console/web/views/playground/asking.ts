@@ -1,4 +1,4 @@
-/** Queries for media jobs: submit one, poll it until it is settled, or cancel it. */
+/** Queries and mutations for media jobs: submit, list, poll until settled, fetch the result, and cancel. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState } from "react"
 import { apiRoot } from "../../app/Base.ts"
@@ -20,7 +20,7 @@ export const useJobs = (page: number) =>
     placeholderData: keepPreviousData
   })
 
-/** Submits a job. If the response was lost, a retry repeats the Idempotency-Key, so the service creates only one job. */
+/** Submits a job. If the response is lost, a retry with the same body reuses the Idempotency-Key, so the service creates only one job. */
 export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void) => {
   const queries = useQueryClient()
   const tenant = tenantId()
@@ -44,7 +44,7 @@ export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void)
   })
 }
 
-/** Returns the job's quote from before its settlement. A settled job reports its charge instead, so the quote is cached. */
+/** Returns the job's quote. A settled job reports its charge instead, so the quote is cached before the settlement. */
 export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"] | undefined => {
   const queries = useQueryClient()
   const { data } = useQuery({
@@ -64,7 +64,7 @@ const pauseAfter = (looks: number): number => Math.min(15_000, 700 * 1.35 ** loo
 
 const isOpen = ({ settled, status }: Pick<Job, "settled" | "status">): boolean => !settled && status !== "CANCELLED"
 
-/** Polls a job's state until it is settled. */
+/** Polls a job until it is settled or cancelled. Returns its latest state. */
 export const useStatus = (job: Job) => {
   const queries = useQueryClient()
   const tenant = tenantId()
@@ -123,7 +123,7 @@ const contentOf = async (request_id: string, index: number, signal: AbortSignal)
   }
 }
 
-/** Fetches a generated file through the service and returns it as an object URL of this page. */
+/** Fetches a generated file through the service. `url` is an object URL of this page. */
 export const useContent = (request_id: string, index: number, isWanted: boolean) => {
   const content = useQuery({
     queryKey: ["media-content", request_id, index],

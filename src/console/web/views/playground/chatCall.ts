@@ -10,7 +10,6 @@ export interface Message {
   readonly content: string
 }
 
-/** The request body of a call. */
 export interface ChatBody {
   readonly model: string
   readonly messages: ReadonlyArray<Message>
@@ -24,7 +23,7 @@ export interface Tokens {
 }
 
 export interface Hearing {
-  /** Called when the service accepts the call. `usageId` is the id that its usage record will have. */
+  /** Called when the service accepts the call. `usageId` is the id of its future usage record. */
   readonly begun: (usageId: string | undefined, requestId: string | undefined) => void
   readonly text: (piece: string) => void
   readonly tokens: (tokens: Tokens) => void
@@ -58,7 +57,9 @@ const faultOf = (error: NonNullable<Chunk["error"]>, requestId: string | undefin
     requestId
   )
 
-/** Streams a call. Fails with `Refusal`, `Unreachable` or `SignedOut`, or with an `AbortError` if `signal` aborts. */
+/**
+ * Sends a call and streams the answer to `hearing`. Fails with `Refusal`, `Unreachable` or `SignedOut`, or with an `AbortError` if `signal` aborts.
+ */
 export const streamChat = async (body: ChatBody, signal: AbortSignal, hearing: Hearing): Promise<void> => {
   const response = await sent(body, signal)
   if (!response.ok || response.body === null) throw await refusalOf(response)

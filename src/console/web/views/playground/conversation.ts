@@ -24,13 +24,13 @@ export interface Exchange {
 
 export const isRunning = ({ state }: Exchange): boolean => state === "waiting" || state === "streaming"
 
-/** Returns the messages so far, for the next call. They include partial answers. */
+/** Returns the messages so far, for the next call. Includes partial answers, and leaves out messages without an answer. */
 export const messagesOf = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<Message> =>
   exchanges.flatMap(({ answer, body }) =>
     answer === "" ? [] : [body.messages.at(-1)!, { role: "assistant" as const, content: answer }]
   )
 
-/** The delay before each poll for the charge, in milliseconds. A call that was stopped is settled within seconds. */
+/** The delay before each poll for the charge, in milliseconds. The service settles a stopped call within seconds. */
 const looks = [0, 150, 300, 600, 1200, 2400, 4800, 6000]
 
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
@@ -65,7 +65,7 @@ export class Conversation {
     this.#set([])
   }
 
-  /** Sends a message, reads the complete answer and looks up its charge. */
+  /** Sends a message, streams the answer and then polls for its charge. Does nothing while another answer is running. */
   readonly send = async (body: ChatBody): Promise<void> => {
     if (this.exchanges.some(isRunning)) return
     const id = this.#next++
@@ -114,7 +114,7 @@ export class Conversation {
 
 let current: { readonly of: string; readonly conversation: Conversation } | undefined
 
-/** Returns the conversation of the user and tenant that `of` identifies. Drops the previous conversation if it belongs to others. */
+/** Returns the conversation of the user and tenant that `of` identifies. Clears the previous conversation if `of` has changed. */
 export const conversationOf = (of: string): Conversation => {
   if (current?.of !== of) {
     current?.conversation.clear()

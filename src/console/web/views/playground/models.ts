@@ -1,4 +1,4 @@
-/** The models that are available, with their prices. */
+/** The available models with their prices. */
 import { useQuery } from "@tanstack/react-query"
 import { api, asked } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
@@ -9,7 +9,6 @@ import { playgroundTexts } from "../../texts/playground.ts"
 export type ChatModel = Schemas["ModelEntry"]
 export type MediaModel = Schemas["MediaModelEntry"]
 
-/** Returns the models that support chat. */
 export const useChatModels = () =>
   useQuery({
     queryKey: ["models"],
@@ -41,7 +40,6 @@ export const priceText = (model: ChatModel): string =>
 
 export const contextText = ({ context_length }: ChatModel): string => playgroundTexts.context(count(context_length))
 
-/** The approximate number of characters per token. */
 const charactersOfToken = 4
 const tokensIn = (text: string): bigint => BigInt(Math.ceil(text.length / charactersOfToken))
 
@@ -54,6 +52,6 @@ export const estimateOf = (model: ChatModel, prompt: string, answer: string): bi
   return ofTokens / 1_000_000n + nano(pricing.request)
 }
 
-/** Returns the price of `units` at the model's defaults. */
+/** Returns the price of `units` at the model's defaults, in USD as a decimal string. */
 export const quoteOf = ({ unit_price_usd }: MediaModel, units: number): string =>
   usd(nano(unit_price_usd) * BigInt(units))

@@ -6,10 +6,8 @@ const keyName = "API_KEY"
 
 const json = (value: unknown, indent = 2): string => JSON.stringify(value, null, indent)
 
-/** Quotes a string for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** Writes a JSON value in Python syntax. */
 const python = (value: unknown, depth: number): string => {
   const inner = "    ".repeat(depth + 1)
   const outer = "    ".repeat(depth)
@@ -114,7 +112,6 @@ while session.get(base + "status", params=which).json()["status"] in ("IN_QUEUE"
 print(session.get(base + "result", params=which).json()["output"])`
 })
 
-/** Writes form fields as curl flags, one per line. */
 const curlFields = (fields: Readonly<Record<string, string>>): string =>
   Object.entries(fields)
     .map(([name, value]) => ` \\\n  -F ${quoted(`${name}=${value}`)}`)

@@ -1,10 +1,9 @@
-/** A tool's calls in this tab, newest first, stored in memory for one user in one tenant. They survive a change of view but not a reload. */
+/** A tool's calls in this tab, newest first. They are stored in memory for one user in one tenant, and survive a change of view but not a reload. */
 import { useSyncExternalStore } from "react"
 import { fetchWith } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
 import { refusalOf } from "../../app/Refusal.ts"
 
-/** The output of a call, and the figures from its response headers. */
 export interface Answered<Output> {
   readonly output: Output
   /** In USD, as a decimal string. */
@@ -18,7 +17,6 @@ export interface Run<Input, Output> {
   readonly state: "running" | "whole" | "stopped" | "failed"
   readonly answered?: Answered<Output>
   readonly error?: unknown
-  /** The call's duration in milliseconds. */
   readonly took?: number
 }
 
@@ -69,7 +67,7 @@ export class Runs<Input, Output> {
     this.#set([])
   }
 
-  /** Sets the owner, a user in a tenant. The calls of a previous owner are dropped. */
+  /** Sets the owner, a user in a tenant. Clears the calls of a previous owner. */
   belongTo(owner: string): void {
     if (this.#of !== owner && this.all.length > 0) this.clear()
     this.#of = owner

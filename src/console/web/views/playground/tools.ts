@@ -45,7 +45,7 @@ export interface TranscriptionInput {
 
 const formOf = ({ fields, file }: TranscriptionInput): FormData => {
   const form = new FormData()
-  // The fields come before the file, because the service needs them first and the file may be long.
+  // The fields come before the file, because the service needs them first and the file can be long.
   for (const [name, value] of Object.entries(fields)) form.append(name, value)
   form.append("file", file)
   return form
@@ -72,7 +72,6 @@ export const useSearchProviders = () =>
     queryFn: async () => (await asked(api.GET("/v1/tools/search/providers"))).providers
   })
 
-/** Returns the fields that are not empty. */
 export const filledIn = (fields: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(
     Object.entries(fields).flatMap(([name, value]) => (value.trim() === "" ? [] : [[name, value.trim()]]))

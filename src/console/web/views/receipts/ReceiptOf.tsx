@@ -54,7 +54,7 @@ const Cosignatures = ({ of: { cosigned, unknown } }: { readonly of: Signatures }
   </>
 )
 
-/** Offers the receipt's text, and the command that checks it elsewhere. */
+/** Offers the receipt's text, and the command that verifies it elsewhere. */
 const Keep = ({ receipt, trust }: { readonly receipt: object; readonly trust: Trust }) => (
   <>
     <div className="row">
@@ -154,7 +154,7 @@ const useChecked = (of: Subject) =>
   useQuery({
     queryKey: ["receipt", tenantId(), of.of],
     queryFn: () => check(of),
-    // A proof stays valid. Another view, or a key that the user trusts, verifies again.
+    // A proof stays valid, so it is never stale. Reopening the receipt or trusting a key verifies it again.
     staleTime: Infinity,
     gcTime: 0,
     refetchInterval: ({ state }) => (state.data?.kind === "pending" ? pendingMillis : false)
@@ -179,7 +179,7 @@ export const ReceiptOf = ({ of }: { readonly of: Subject }) => {
   const checked = useChecked(of)
   const box = useRef<HTMLDivElement>(null)
   const kind = checked.isError ? "error" : checked.data?.kind
-  // The result is below the button, possibly below the end of the dialog.
+  // The result is below the button, possibly outside the visible part of the dialog.
   useEffect(() => {
     if (kind !== undefined) box.current?.scrollIntoView({ block: "nearest" })
   }, [kind])

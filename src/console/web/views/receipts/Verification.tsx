@@ -1,4 +1,6 @@
-/** The button that verifies a charge's receipt, and the dialog that verifies a ledger entry's. The verifier is loaded with the first use. */
+/**
+ * The button that verifies the receipt of a charge, and the dialog that verifies the receipt of a ledger entry. The verifier is loaded on first use.
+ */
 import { useQueryClient } from "@tanstack/react-query"
 import { ShieldCheck } from "lucide-react"
 import { lazy, Suspense, useState } from "react"
@@ -30,7 +32,7 @@ const ofCharge = ({ charged_usd, payer, usage_id }: Schemas["Explanation"]): Sub
   }
 })
 
-/** Renders nothing for a call that cost nothing, because it has no ledger entry. */
+/** Renders nothing for a free call, because it has no ledger entry. */
 export const ChargeReceipt = ({ of }: { readonly of: Schemas["Explanation"] }) => {
   const queries = useQueryClient()
   const [isAsked, ask] = useState(false)
@@ -68,7 +70,7 @@ const ofEntry = (entry: Entry): Subject => ({
 })
 
 interface EntryReceiptProps {
-  /** Undefined closes the dialog. */
+  /** The dialog is open unless this is `undefined`. */
   readonly of: Entry | undefined
   readonly onClose: () => void
 }

@@ -10,7 +10,7 @@ import type { Trust } from "./trust.ts"
 
 type Receipt = Schemas["Receipt"]
 
-/** A charge or a ledger entry, and what its receipt must state. Amounts are in nano-USD. */
+/** A charge or a ledger entry, with the figures that its receipt must state. Amounts are in nano-USD. */
 export interface Subject {
   readonly of: { readonly usage_id: string } | { readonly number: number }
   readonly states: Partial<
@@ -18,7 +18,7 @@ export interface Subject {
   >
 }
 
-/** A witness that cosigned the checkpoint, with the time that its signature states. */
+/** A witness that cosigned the checkpoint, with the time of its signature in milliseconds since 1970. */
 export interface Cosigned {
   readonly name: string
   readonly at: number | undefined
@@ -26,7 +26,7 @@ export interface Cosigned {
 
 export interface Signatures {
   readonly cosigned: ReadonlyArray<Cosigned>
-  /** The names on signatures that the page cannot verify, because it has no key for them. They prove nothing. */
+  /** The names on signatures without a known key. The page cannot verify them, so they prove nothing. */
   readonly unknown: ReadonlyArray<string>
 }
 
@@ -41,9 +41,9 @@ export type Checked =
   | (Fetched & { readonly kind: "invalid"; readonly why: string })
   /** The log has not reached the entry yet. */
   | { readonly kind: "pending" }
-  /** There is no receipt for this user, for a reason that the text states. */
+  /** This user cannot get a receipt. `why` states the reason. */
   | { readonly kind: "none"; readonly why: string }
-  /** The browser lacks the cryptography. */
+  /** The browser lacks the required cryptography. */
   | { readonly kind: "unsupported"; readonly why: string }
 
 const fetched = ({ of }: Subject): Promise<Receipt> =>
@@ -55,7 +55,7 @@ const fetched = ({ of }: Subject): Promise<Receipt> =>
         })
       )
 
-/** The answer to a refusal that is no failure. Undefined for all others. */
+/** Returns the result for an expected refusal, or `undefined` for any other error. */
 const refused = (error: unknown): Checked | undefined => {
   if (!(error instanceof Refusal)) return undefined
   switch (error.code) {
@@ -70,7 +70,7 @@ const refused = (error: unknown): Checked | undefined => {
   }
 }
 
-/** The signature lines of a checkpoint: a name, and the bytes that follow the key's id. */
+/** Parses the signature lines of a checkpoint. `bytes` leaves out the key's id. */
 const signatureLines = (checkpoint: string): ReadonlyArray<readonly [name: string, bytes: string]> =>
   checkpoint
     .slice(checkpoint.lastIndexOf("\n\n") + 2)
@@ -80,7 +80,10 @@ const signatureLines = (checkpoint: string): ReadonlyArray<readonly [name: strin
       return name === undefined ? [] : [[name, atob(base64!).slice(4)] as const]
     })
 
-/** A cosignature begins with its time: seconds in 8 bytes, most significant first (C2SP tlog-cosignature). */
+/**
+ * Returns the time of a cosignature in milliseconds since 1970. A cosignature begins with its time: seconds in 8 bytes, big-endian (C2SP
+ * tlog-cosignature).
+ */
 const timeIn = (bytes: string): number | undefined =>
   bytes.length === 72
     ? Array.from(bytes.slice(0, 8), (char) => char.charCodeAt(0)).reduce((sum, byte) => sum * 256 + byte, 0) * 1000
@@ -94,7 +97,7 @@ const signaturesOf = (checkpoint: string, { origin, signers }: VerifiedReceipt):
   }
 }
 
-/** Names the first figure that the receipt states differently from the page. */
+/** Returns the name of the first figure that differs between the receipt and the page. */
 const contradiction = ({ states }: Subject, entry: ReceiptEntry): keyof Subject["states"] | undefined =>
   (Object.keys(states) as ReadonlyArray<keyof Subject["states"]>).find((name) => states[name] !== entry[name])
 
@@ -113,9 +116,9 @@ const verified = async (subject: Subject, { fetchedAt, receipt, trust }: Fetched
   }
 }
 
-/** Rejects if the receipt or the keys cannot be fetched. */
+/** Fetches and verifies a receipt. Rejects if the receipt or the keys cannot be fetched. */
 export const check = async (subject: Subject): Promise<Checked> => {
-  // Browsers offer cryptography only to pages from HTTPS or from the machine itself.
+  // Browsers offer cryptography only to pages served over HTTPS or from localhost.
   if (!isSecureContext) return { kind: "unsupported", why: texts.insecure }
   let receipt: Receipt
   try {

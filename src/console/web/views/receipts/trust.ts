@@ -1,10 +1,10 @@
 /**
- * Decides which verifier keys the page trusts. The browser stores the keys that it saw first and trusts these from then on. If the service later
- * names another key for the log, the page warns, because only the user can tell a replaced key from a second log.
+ * Decides which verifier keys the page trusts. The browser stores the first keys that it receives and trusts them from then on. If the service later
+ * returns another key for the log, the page warns. Only the user can tell a replaced key from a second log.
  */
 import { apiRoot } from "../../app/Base.ts"
 
-/** One browser may use several services on one origin. */
+/** The name contains the URL, because an origin can serve several services. */
 const stored = `console.log-keys ${apiRoot}`
 
 interface Pinned {
@@ -14,14 +14,13 @@ interface Pinned {
 }
 
 export interface Trust {
-  /** The verifier keys to verify receipts with. */
   readonly keys: ReadonlyArray<string>
-  /** The service's keys that contradict those stored here. Empty if there are none. */
+  /** The service's keys that contradict the stored keys. */
   readonly changed: ReadonlyArray<string>
   readonly since: string
 }
 
-/** The form `<name>+<id>+<base64>` (C2SP signed-note). */
+/** Returns whether the value has the form `<name>+<id>+<base64>` (C2SP signed-note). */
 const isKey = (value: unknown): value is string =>
   typeof value === "string" && /^[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+$/.test(value)
 
@@ -44,7 +43,10 @@ const write = (keys: ReadonlyArray<string>, since: string): void =>
 
 const keyName = (key: string): string => key.split("+", 1)[0]!
 
-/** The type that the key's first byte states: a log signs with Ed25519 (1). A witness's key has another type. */
+/**
+ * Returns whether the key belongs to a log. The first byte is the key's type: 1 (Ed25519) for a log, another type for a witness. A key that cannot be
+ * decoded counts as a log's.
+ */
 const isLogKey = (key: string): boolean => {
   try {
     return atob(key.slice(key.indexOf("+", key.indexOf("+") + 1) + 1)).charCodeAt(0) === 1
@@ -53,7 +55,10 @@ const isLogKey = (key: string): boolean => {
   }
 }
 
-/** Compares the service's keys with the stored ones. Stores them if there are none yet. A witness with a new name is added without a warning. */
+/**
+ * Compares the service's keys with the stored keys. Stores the service's keys if none are stored yet. Adds a witness with a new name without a
+ * warning.
+ */
 export const trustIn = (served: ReadonlyArray<string>, now: string): Trust => {
   const pinned = read()
   if (pinned === undefined) {
@@ -69,7 +74,7 @@ export const trustIn = (served: ReadonlyArray<string>, now: string): Trust => {
   return { keys, changed, since: pinned.since }
 }
 
-/** Trusts these keys too from now on. */
+/** Adds these keys to the stored keys. */
 export const trustToo = (keys: ReadonlyArray<string>, now: string): void => {
   const pinned = read()
   write([...new Set([...(pinned?.keys ?? []), ...keys])], pinned?.since ?? now)

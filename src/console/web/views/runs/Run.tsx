@@ -95,7 +95,6 @@ const Children = ({ of }: { readonly of: Details["children"] }) => (
 
 const shownMax = 25
 
-/** Shows the newest calls. The usage view lists all of them. */
 const Calls = ({ of }: { readonly of: Details }) => {
   const tenant_id = tenantId()
   const [opened, open] = useState<string>()

@@ -1,4 +1,4 @@
-/** The button that signs in with a passkey. The browser offers those for this service. */
+/** The button that signs in with a passkey. The browser offers the user's passkeys for this service. */
 import { Fingerprint } from "lucide-react"
 import { useState } from "react"
 import { addressOf } from "../../app/Base.ts"

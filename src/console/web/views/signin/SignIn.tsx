@@ -12,7 +12,7 @@ import { Ways } from "./Ways.tsx"
 
 const route = getRouteApi("/sign-in")
 
-/** Returns the text for the error code in the URL, which may contain anything. */
+/** Returns the text for the error code in the URL. The code is untrusted. */
 const whatWentWrong = (error: string): string =>
   (Object.hasOwn(texts.signIn.errors, error) ? texts.signIn.errors[error] : undefined) ?? texts.signIn.errorElse
 

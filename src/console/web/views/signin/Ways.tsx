@@ -1,4 +1,4 @@
-/** Shows the sign-in methods. In a sandbox, users can sign in as anyone. */
+/** Shows the sign-in methods. In a sandbox, visitors can sign in as anyone. */
 import { ArrowRight } from "lucide-react"
 import { useState } from "react"
 import { addressOf } from "../../app/Base.ts"

@@ -31,7 +31,10 @@ const nameOf = ({ email, name }: Member): string => name || email
 
 type Grave = "suspend" | "remove" | "leave"
 
-/** Returns the actions that the user may take on a member. Only owners may change or appoint owners. The owner of a home tenant cannot be removed. */
+/**
+ * Returns the actions that the user is allowed to take on a member. Only owners can change or appoint owners. The owner of a home tenant cannot be
+ * removed.
+ */
 const movesOf = (member: Member, viewer: Role, isMe: boolean) => ({
   roles: (["owner", "admin", "member"] as const).filter(
     (role) =>
@@ -157,7 +160,6 @@ const columnsOf = (
     id: "status",
     title: teamTexts.status,
     card: "plain",
-    // The usual status gets no badge.
     cell: ({ status }) =>
       status === "active" ? (
         <span className="quiet table-usual">{teamTexts.statuses[status]}</span>

@@ -1,4 +1,7 @@
-/** Shows who pays for the user's calls: the order in which payers are charged and why, their available credit, and what each has paid. */
+/**
+ * Shows who pays for the user's calls: the payers in the order of charging, the reason for each position, their available credit, and what each has
+ * paid.
+ */
 import { useQuery } from "@tanstack/react-query"
 import { Pin, PinOff } from "lucide-react"
 import { useMemberships } from "../../app/Asking.ts"
@@ -34,7 +37,7 @@ const whyOf = (source: Source, { selection, sources }: Sources): string => {
   }
   if (isPinned) return teamTexts.why.pinned
   if (source.kind === "team") return teamTexts.why.team
-  // This source has credit but is unavailable, because the tenant's members may not spend it.
+  // This source has credit but is unavailable, because the tenant's members are not allowed to spend it.
   if (!source.available && source.role === "member" && !isEmpty && sources.length > 1) return teamTexts.why.barred
   return isEmpty ? `${teamTexts.why.own} ${teamTexts.why.empty}` : teamTexts.why.own
 }

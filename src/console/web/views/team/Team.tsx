@@ -17,7 +17,7 @@ import { Plan } from "./Plan.tsx"
 
 const route = getRouteApi("/person/team")
 
-/** Returns whether the user is alone in a personal tenant. The view then introduces teams instead of listing members. */
+/** Returns whether the user is alone in a personal tenant without a plan. The view then introduces teams instead of listing members. */
 const useIsAlone = (isHome: boolean): boolean => {
   const { data: members } = useMembers()
   const { data: plan } = usePlan()

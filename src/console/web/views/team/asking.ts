@@ -37,14 +37,14 @@ export const usePlan = () =>
     queryFn: () => resultOf(api.GET("/v1/tenants/{tenant_id}/plan", { params: { path: path() } }))
   })
 
-/** Returns a mutation that refetches the team's queries afterwards. */
+/** Returns a mutation that invalidates the queries about the team, even if the change fails. */
 export const useChange = <A, B>(change: (what: A) => Promise<B>, onDone: (result: B, what: A) => void) => {
   const queries = useQueryClient()
   return useMutation({
     mutationFn: change,
     onSuccess: onDone,
     onSettled: () => {
-      // The plan decides who may spend, so the payers and the balance can change too.
+      // The plan decides who is allowed to spend, so the payers and the balance can change too.
       for (const about of ["team", "memberships", "payers", "balance"])
         void queries.invalidateQueries({ queryKey: [about] })
     }

@@ -1,4 +1,4 @@
-/** Actions on a pending transfer. The recipient can accept or decline it; the sender can take it back or send the email again. */
+/** Actions on a pending transfer. The recipient can accept or decline it. The sender can revoke it or send the email again. */
 import { useState } from "react"
 import { dayAndTime } from "../../moments.ts"
 import { exact } from "../../money.ts"

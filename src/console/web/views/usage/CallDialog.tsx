@@ -63,7 +63,7 @@ const Sum = ({
   </div>
 )
 
-/** Shows the call's labels and the budgets that admitted it. Empty values are left out. */
+/** Returns the call's labels and the budgets that admitted it. Leaves out missing values. */
 const labelFacts = (
   { budgets, end_user, run_id, tags }: Explanation,
   runLink: (run_id: string) => ReactNode
@@ -79,7 +79,6 @@ const pairsOf = (tags: NonNullable<Explanation["tags"]>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ")
 
-/** Links to the run that the user's call belongs to. */
 const linkToRun = (run_id: string): ReactNode => (
   <Link key="run" to="/runs/$run_id" params={{ run_id }}>
     {run_id}
@@ -138,7 +137,7 @@ const Explained = ({ of, runLink }: { readonly of: Explanation; readonly runLink
 interface CallDialogProps {
   readonly id: string | undefined
   readonly onClose: () => void
-  /** Fetches the explanation. By default, it is requested as the signed-in user. */
+  /** Fetches the explanation. By default, requests it as the signed-in user. */
   readonly explain?: (usage_id: string) => Promise<Explanation>
 }
 

@@ -1,4 +1,4 @@
-/** Downloads the charges of the window as a file. Only owners and admins may do this. */
+/** Downloads the charges of the window as a file. Only owners and admins are allowed to do this. */
 import { useMutation } from "@tanstack/react-query"
 import { Download } from "lucide-react"
 import { useMembership } from "../../app/Asking.ts"
@@ -19,7 +19,7 @@ const save = (file: Blob, name: string): void => {
   link.href = url
   link.download = name
   link.click()
-  // The browser has begun to read the file by then.
+  // By then, the browser has begun to read the file.
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }
 

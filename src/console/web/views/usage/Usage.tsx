@@ -35,11 +35,11 @@ const measures: ReadonlyArray<Measure> = ["cost", "requests", "tokens", "failure
 const isOneOf = <K extends string>(all: ReadonlyArray<K>, value: string | undefined): value is K =>
   all.some((one) => one === value)
 
-/** Returns the chosen dimension, or `tag` if the URL names a tag (`tag:<name>`). */
+/** Returns the chosen dimension: `tag` if the URL names a tag (`tag:<name>`), and `model` by default. */
 const choiceOf = ({ by }: UsageSearch): (typeof choices)[number] =>
   isOneOf(dimensions, by) ? by : by?.startsWith("tag:") === true ? "tag" : "model"
 
-/** Returns the chosen dimension as the API expects it. While a tag has no valid name, the model is used instead. */
+/** Returns the chosen dimension as the API expects it. Until the user has entered a valid tag name, returns `model`. */
 const byOf = (search: UsageSearch): SeriesBy => {
   const { by } = search
   return by !== undefined && /^tag:[\w.-]{1,64}$/.test(by)
@@ -195,7 +195,6 @@ const perPage = 50
 
 const states = ["all", "ok", "failed"] as const
 
-/** Shows the active filters, each with a button that removes it. */
 const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly change: Change }) => {
   const nameOf = useNames(search.account !== undefined)
   return choices.map((by) => {
@@ -210,7 +209,6 @@ const Narrowed = ({ change, search }: { readonly search: UsageSearch; readonly c
   })
 }
 
-/** Returns the filter in the API's form, or an empty object if there is no filter. */
 const filterOf = (search: UsageSearch) => ({
   ...labelsOf(search),
   ...dimensionsOf(search)
@@ -235,7 +233,7 @@ const dimensionsOf = ({ account, application, endpoint, model, payer, provider, 
 /** Returns a page of records and the functions that move to the adjacent pages. Paging neither repeats nor skips calls. */
 const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<typeof filterOf>) => {
   const tenant_id = tenantId()
-  // The cursors of the pages visited so far. The last one belongs to this page.
+  // The cursors of the visited pages. The last cursor belongs to this page.
   const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
   const question = `${span.start} ${span.end} ${sorting.by} ${sorting.direction} ${JSON.stringify(filter)}`
   useEffect(() => setCursors([]), [question])
@@ -263,7 +261,6 @@ const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<t
   })
   return {
     page,
-    /** The number of records on earlier pages. */
     before: cursors.length * perPage,
     previous: cursors.length === 0 ? undefined : () => setCursors(cursors.slice(0, -1)),
     next: (cursor: string | null) => (cursor === null ? undefined : () => setCursors([...cursors, cursor]))
@@ -329,7 +326,7 @@ export const Usage = () => {
   const part = { search, change, span }
   const canGoBack = useCanGoBack()
   const { history } = useRouter()
-  // Returns to the view that opened the call. If the URL was opened directly, only closes the dialog.
+  // Returns to the view that opened the call. If the user opened the URL directly, only closes the dialog.
   const close = (): void => (canGoBack ? history.back() : change({ call: undefined }))
   return (
     <Page title={texts.usage.title} actions={<ExportButtons span={span} />}>

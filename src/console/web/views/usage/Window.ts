@@ -29,7 +29,7 @@ const isDay = (text: string | undefined): text is string => text !== undefined &
 
 type Asked = Pick<UsageSearch, "window" | "from" | "to" | "grain">
 
-/** Rounds up to the end of the current hour or day, so that the query remains the same until then. */
+/** Rounds up to the end of the current hour or day. The query remains the same until then. */
 const ceiling = (millis: number, step: number): number => Math.ceil((millis + 1) / step) * step
 
 const of = (start: number, end: number, grain: Span["grain"]): Span => ({
@@ -38,7 +38,7 @@ const of = (start: number, end: number, grain: Span["grain"]): Span => ({
   grain
 })
 
-/** Computes the span. `from` and `to` are the first and the last day. `grain` is used if the span allows it. */
+/** Computes the span. `from` and `to` are the first and the last day of a custom window. `grain` applies if the span allows it. */
 export const spanOf = ({ grain, ...search }: Asked, now: number): Span => {
   const span = usual(search, now)
   return grain !== undefined && grainsOf(span).includes(grain) ? { ...span, grain } : span
