@@ -79,7 +79,7 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
 /** The member names that every instance already uses. */
 type Reserved = Exclude<keyof ProblemInstance<string> | keyof ProblemWords, symbol>
 
-/** A type error for a field with a reserved name. The compiler shows the text of the impossible property. */
+/** A type error for a field with a reserved name. The compiler prints the text of the impossible property. */
 type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
   ? unknown
   : {

@@ -2,9 +2,12 @@
 export interface Room {
   /** The number of bytes in use. */
   readonly held: number
-  /** Reserves bytes before the request to an upstream. Returns `false` while other responses for the account are waiting for bytes. */
+  /**
+   * Reserves bytes before the request to an upstream. Returns `false` if they are not free or if other responses for the account are waiting for
+   * bytes.
+   */
   readonly reserve: (bytes: number) => boolean
-  /** Takes additional bytes. Returns whether enough were free. */
+  /** Takes additional bytes if enough are free. Returns whether they were. */
   readonly take: (bytes: number) => boolean
   /**
    * Raises the share to a total of `bytes` in one step, so that two responses never wait for each other. Returns `undefined` if the bytes are

@@ -11,7 +11,7 @@ import { poolScheduler } from "./PoolScheduler.ts"
 export interface FiberPool {
   /**
    * Runs the job immediately, on an idle or a new fiber. The job must handle its own failures. The returned object can interrupt the job. Do not use
-   * it after the job has ended, because the fiber may be running another job by then.
+   * it after the job has ended, because the fiber might be running another job by then.
    */
   readonly run: (job: Effect.Effect<void>) => Interruptible
   /** Counts work on another fiber until `end`, so that `quiet` also waits for that work. */
