@@ -32,6 +32,7 @@ export type Move =
   | { readonly from: SqliteFile; readonly to: PostgresDatabase }
   | { readonly from: PostgresDatabase; readonly to: SqliteFile }
 
+/** Returns the direction of a copy, or `undefined` if both databases use the same engine. */
 export const moveOf = (from: Location, to: Location): Move | undefined =>
   from.engine === "sqlite"
     ? to.engine === "postgres"
@@ -75,7 +76,7 @@ export const open = (move: Move): Effect.Effect<Opened, DatabaseUnusable, Scope.
         return { move, source, target, tables: target.tables }
       })
 
-/** Converts an engine's error to a sentence. */
+/** Converts an error to a refusal. An engine's own errors are explained in a sentence. */
 const refusedBy =
   (location: Location) =>
   (error: unknown): CopyRefused =>
@@ -173,8 +174,8 @@ export const begin = Effect.fnUntraced(function* (opened: Opened) {
 const smallMax = 50_000
 
 /**
- * Computes a fingerprint that changes when the source is written to. It covers the row count and last row of each table, and all rows of small
- * tables. The later comparison of all rows finds any other change.
+ * Computes a fingerprint that reveals most writes to the source. The fingerprint covers the row count and last row of each table, and all rows of
+ * small tables. The later comparison of all rows finds any other change.
  */
 const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =>
   at(from, async () => {

@@ -8,14 +8,14 @@ import type { End, Row, Table } from "../../storage/copy/Tables.ts"
 export interface Proof {
   readonly rows: number
   readonly ledger: DigestTotals
-  /** A sentence for each table or account that differs. */
+  /** A sentence for each table that differs, and for up to `accountsMax` accounts. */
   readonly differences: ReadonlyArray<string>
 }
 
 /** The maximum number of sentences about accounts. */
 const accountsMax = 20
 
-/** Reads both sides and compares them. Fails with an engine's error. `progress` receives the number of rows compared. */
+/** Reads both sides and compares them. Fails with the driver's error. `progress` receives the number of rows compared. */
 export const compare = Effect.fnUntraced(function* (
   tables: ReadonlyArray<Table>,
   source: End,

@@ -14,7 +14,7 @@ const logged = Symbol("tollgate/gate/logged")
 /** Returns whether the gate has logged this problem. */
 export const isLogged = (problem: object): boolean => logged in problem
 
-/** Logs a problem with a call. */
+/** Logs a problem with a call, and marks the problem as logged. */
 export const told = (
   message: string,
   { application_id, model, provider, tenant_id }: CallFacts,

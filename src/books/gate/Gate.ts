@@ -1,18 +1,17 @@
 /**
  * The credit gate. A metered call runs inside `meter`, which reserves the call's upper bound on disk and gives the call an `Admission`. The call ends
- * exactly once, either charged or released. The types enforce this: a provider's port requires an `Admission`, only `meter` creates one, and only
- * ending it returns the `Metered` that `meter` expects.
+ * exactly once, either charged or released. The types enforce this: a provider's port requires an `Admission`, only the gate creates one, and only
+ * its methods return the `Metered` that `meter` expects.
  *
  * Where the specification is silent:
  * - An API key lists models by their names in usage records: a chat model's id (for `auto`, the model it chose), a search's provider, or any other
  *   tool's model. Any other model gets 403 `model_not_allowed` before anything is reserved.
  * - The bound is too low only if an upstream does more than requested. The charge is then limited to the available balance, and the record states the
  *   remainder as `uncollected`.
- * - A tool's price follows from the request (characters, images, seconds of quote, a query and its depth), so its charge never exceeds the
- *   reservation. The provider reports the seconds of a transcription, and the gate accepts them up to the reservation. A decision's tokens are
- *   accepted up to the request's bytes plus 100,000. A larger or invalid figure is charged at the bound. If there is no figure, audio is charged by
- *   its counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a charge as
- *   estimated.
+ * - A tool's price follows from the request (characters, images, quoted seconds, a query and its depth), so its charge never exceeds the reservation.
+ *   The provider reports the seconds of a transcription, and the gate accepts them up to the reservation. A decision's tokens are accepted up to the
+ *   request's bytes plus 100,000. A larger or invalid figure is charged at the bound. If there is no figure, audio is charged by its counted length
+ *   or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a charge as estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, identity, Layer, Option } from "effect"
 import type { Capability } from "../../kernel/Capabilities.ts"
@@ -74,11 +73,11 @@ export interface Claim {
   /** The capability, for budgets that apply only to some capabilities. */
   readonly capability?: Capability | undefined
   /**
-   * The models and providers that may serve the call, beginning with `model` and `provider`. Equal claims share one array. It is absent if no others
-   * may serve the call.
+   * The models and providers that can serve the call, beginning with `model` and `provider`. Equal claims share one array. Absent if no others can
+   * serve the call.
    */
   readonly ways?: ReadonlyArray<Way> | undefined
-  /** The tokens that the call may use within its token budgets. An admitted call gets at least `least`. */
+  /** The tokens that the call needs from its token budgets. An admitted call gets at least `least`. */
   readonly tokens?: { readonly least: number; readonly most: number } | undefined
   /** The request's tags and end user. The caller's own labels take precedence. */
   readonly labels?: Labels | undefined
@@ -91,7 +90,7 @@ export interface Claim {
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
   /** The value of `X-Request-Id`, for the usage record. The default is the `request_id` in the fiber's log annotations. */
   readonly request_id?: string | undefined
-  /** Whether the call may outlive the process. If so, its reservation remains until the call ends (`hold`, `resume`). */
+  /** Whether the call can outlive the process. If so, its reservation remains until the call ends (`hold`, `resume`). */
   readonly held?: boolean | undefined
 }
 
@@ -140,11 +139,11 @@ export interface Admission {
   readonly to_its_end: ToItsEnd
   /** Records the vendor's id of an attempt's request, for the usage record. */
   readonly servedAs: (vendor_request: string | undefined) => void
-  /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Repeating it changes nothing. */
+  /** Ends the call: charge, entry, usage record and sums are on disk when this succeeds. Repeating it changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
   /**
-   * Works like `settle`, with statements that commit or fail with the settlement. If a statement does not match its rows, it fails with `Conflict`
-   * and the call stays open.
+   * Works like `settle`, with statements that commit or fail with the settlement. If a statement does not match its rows, the effect fails with
+   * `Conflict` and the call stays open.
    */
   readonly settleBeside: (
     measured: Measured,
@@ -184,7 +183,7 @@ export interface GateContract {
   ) => Effect.Effect<A, E | GateRefusal, R>
   /**
    * Refuses a caller if all sources are out of credit or the key's limit is used up. Routes that are never free check this before they read a long
-   * body. Nothing is reserved, so `meter` may still refuse.
+   * body. Nothing is reserved, so `meter` can still refuse.
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /**
@@ -192,25 +191,25 @@ export interface GateContract {
    * may pay. Free requests that reach a provider need this check.
    */
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
-  /** Returns the admission of a held call that is still open; `undefined` if the call has ended. */
+  /** Returns the admission of a held call that is open or whose settlement is not written yet; otherwise `undefined`. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /** Returns whether a held call has ended, or the run that admitted it has ended. The code that finds this should resume the call. */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
   /** Returns whether a run has ended and its reservations must be released. It never returns true for a held call. */
   readonly isAbandoned: (run: string) => Effect.Effect<boolean>
   /**
-   * Releases the reservations of runs that have ended, at cost 0 and with the `error_type` `interrupted`, and returns their number. Held calls stay
-   * reserved. The layer runs this when it opens, and `layerJobs` runs it once a minute.
+   * Releases the reservations of runs that have ended, at cost 0 and with the `error_type` `interrupted`, and returns the number of these
+   * reservations. Held calls stay reserved. The layer runs this when it opens, and `layerJobs` runs it once a minute.
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /**
-   * Notifies the gate that the host is closing. Calls whose callers have disconnected get ten more seconds, then they are aborted and cost nothing.
-   * Closing the layer has the same effect, but a host that first waits for its own requests should call this before the wait.
+   * Notifies the gate that the host is closing. Calls of disconnected callers get ten more seconds, then they are aborted and cost nothing. Closing
+   * the layer has the same effect, but a host that first waits for its own requests should call this before the wait.
    */
   readonly closing: Effect.Effect<void>
-  /** Waits until the calls of all disconnected callers have ended and every ended call is settled. */
+  /** Waits until no call is running and every ended call is settled. */
   readonly idle: Effect.Effect<void>
-  /** The number of calls that have ended but whose settlement is not written yet. */
+  /** The number of calls that have ended without a written settlement. */
   readonly unsettled: Effect.Effect<number>
 }
 
@@ -267,7 +266,6 @@ const make = Effect.gen(function* () {
   const patience = Duration.toMillis(yield* SettlementPatience)
   const tracing = yield* Tracing
 
-  /** The calls that have ended but whose settlement is not written yet. */
   const unsettled = new Map<string, Unsettled>()
   let closed = false
   const to_its_end = new ToItsEnd()
@@ -334,7 +332,7 @@ const make = Effect.gen(function* () {
   const submit: Books["submit"] = ({ beside, posting }) =>
     writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside })
 
-  /** Reads the receipt of a call that was already settled, by other code or by an attempt without a reply. */
+  /** Reads the receipt of a call that was already settled, by other code or by an attempt that got no reply. */
   const recorded: Books["recorded"] = ({ call, payer = noPayer }) =>
     Effect.mapBoth(calls.charged(call), {
       onFailure: () => new BooksUnavailable({ maybe_written: true }),
@@ -436,7 +434,7 @@ const make = Effect.gen(function* () {
   const reserve = <A, E, R>(asked: Asked<A, E, R>): Effect.Effect<A, E | GateRefusal | BooksUnavailable, R> => {
     const { claim, id, sources } = asked
     const { beside, enough, least, most, tokens } = claim
-    // From here on, the call counts as open. A client that disconnects during the reservation does not stop it.
+    // From here on, the call counts as open. A client that disconnects during the reservation does not stop the call.
     fibers.begin()
     const posting = {
       _tag: "Reserve",
@@ -465,14 +463,14 @@ const make = Effect.gen(function* () {
     { claim, id, now, request_id, sources }: Asked<unknown, unknown, unknown>,
     refusal: RefusalByPosting["Reserve"] | Conflict | BooksUnavailable
   ): Effect.Effect<never, Exclude<GateRefusal, ModelNotAllowed>> => {
-    // A row that `beside` needs has just disappeared. The client may retry the entire request.
+    // A row that `beside` needs has just disappeared. The client can retry the entire request.
     if (refusal._tag === "Conflict") return new BooksUnavailable()
     if (refusal._tag !== "BooksUnavailable") {
       const problem = refused(refusal, claim.least, sources, now)
       const millis = clock.unsafeCurrentTimeMillis() - now
       return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), Effect.fail(problem))
     }
-    // The reservation may have been written. If so, release it as soon as possible.
+    // The reservation might have been written. If so, release it as soon as possible.
     if (refusal.maybe_written) {
       const late = new Admitted(id, now, sources[0]!, 0n, books, request_id, undefined)
       fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
@@ -523,7 +521,7 @@ const make = Effect.gen(function* () {
   const leftBy = Effect.fnUntraced(function* (run: string) {
     if (!(yield* hasEnded(run))) return none
     const left = yield* calls.ofRun(run)
-    // Check again, because a frozen node may have recovered and admitted these calls.
+    // Check again, because a frozen node might have recovered and admitted these calls.
     return (yield* hasEnded(run)) ? left : none
   })
 
@@ -631,7 +629,7 @@ const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
   }
 }
 
-/** The `error_type` of a call that was refused because its reservation was late, although the reservation was written in the end. */
+/** The `error_type` of a call that was refused because its reservation was late, although the reservation was written later. */
 export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
@@ -654,17 +652,17 @@ const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
 
-/** A settlement to write. If there is no posting, it contains statements for a call that stays open. */
+/** A settlement to write. Without a posting, it contains statements for a call that stays open. */
 interface Ending {
   readonly call: string
   readonly payer: Source | undefined
   readonly posting: Extract<Posting, { readonly _tag: "Settle" }> | undefined
   readonly beside: ReadonlyArray<Statement>
-  /** When the first attempt to write it began, in process time. */
+  /** When the first attempt to write the settlement began, in milliseconds of process time. */
   readonly since: number
 }
 
-/** A call that has ended but whose settlement is not written yet. */
+/** A call that has ended without a written settlement. */
 interface Unsettled {
   readonly admitted: Admitted
   readonly ending: Ending
@@ -685,7 +683,7 @@ interface Asked<A, E, R> {
 interface Books {
   readonly now: () => number
   readonly observe: ObserveCall
-  /** Builds the settlement of a call that was admitted at `at`. `payer` may be unknown if the call costs nothing. */
+  /** Builds the settlement of a call that was admitted at `at`. `payer` can be `undefined` if the call costs nothing. */
   readonly endingOf: (
     call: string,
     payer: Source | undefined,
@@ -745,7 +743,7 @@ class Admitted implements Admission {
   private readonly books: Books
   private readonly request_id: string | undefined
   private vendor_request: string | undefined
-  /** Facts for the log; unknown for a resumed call. */
+  /** Facts for the log; `undefined` for a resumed call. */
   private readonly facts: CallFacts | undefined
   /** Facts for the metrics; `undefined` for a call that was refused because its reservation was late. */
   private readonly observed: ObservedFacts | undefined

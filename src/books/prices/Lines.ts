@@ -69,7 +69,7 @@ export const linesAt = (lines: ReadonlyArray<PriceLine>, prompt_tokens: number):
   return [...chosen.values()]
 }
 
-/** Returns the lines that apply to a call, each with its units. Together, they cover each token once. */
+/** Returns the lines that apply to a call, each with its units. Together, they cover each token at most once. */
 export const billed = (lines: ReadonlyArray<PriceLine>, figures: Figures): ReadonlyArray<Billed> => {
   const counting = linesAt(lines, figures.prompt_tokens)
   const details = figures.token_details

@@ -46,7 +46,7 @@ export const times = (price: UnitPrice, { millionths }: PriceFactor): UnitPrice 
 export interface PriceFactorsContract {
   /** Returns the factor for a tenant's calls; `undefined` means the list price. It runs for every call, so it must read only from memory. */
   readonly of: (tenant: string) => PriceFactor | undefined
-  /** Every factor that `of` may return. */
+  /** Every factor that `of` can return. */
   readonly all: ReadonlyArray<PriceFactor>
 }
 

@@ -86,7 +86,7 @@ export class Digest {
     }
   }
 
-  /** Returns a sentence for each account whose ledger differs in the copy. */
+  /** Returns a sentence for each account with a different ledger in the copy. */
   differences(copy: Digest): ReadonlyArray<string> {
     const ids = new Set([...this.accounts.keys(), ...copy.accounts.keys()])
     return [...ids].flatMap((id) => {

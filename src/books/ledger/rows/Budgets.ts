@@ -121,7 +121,7 @@ export function* load(
   return (rows as ReadonlyArray<BudgetRow>).map(budgetOf)
 }
 
-/** Groups the ids of budgets by anchor. Each of these anchors receives an array. */
+/** Adds the ids of the budgets to `lists`, by anchor. Each of `anchors` gets an array, even if no budget has that anchor. */
 export const groupInto = (
   lists: Map<string, ReadonlyArray<string>>,
   anchors: Iterable<string>,

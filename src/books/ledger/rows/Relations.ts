@@ -1,4 +1,4 @@
-/** SQL for the checks of other modules. Only this module may refer to the tables of the books. */
+/** SQL for the checks of other rooms, so that these checks do not refer to the tables of the books directly. */
 
 /** The sources of credit from outside. */
 export const outsideSet: ReadonlySet<string> = new Set([
@@ -40,5 +40,4 @@ export const debts = `(SELECT j.key AS payment_id, a.id AS billing_account_id, C
 /** The escrow of each billing account: `id` and `held`. */
 export const escrows = "(SELECT id, held FROM tollgate_ledger_accounts)"
 
-/** The budgets of the books. */
 export const budgets = "tollgate_ledger_budgets"

@@ -8,7 +8,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { Range } from "../../../kernel/Pieces.ts"
 
-/** Rows whose number is a multiple of this have an offset. */
+/** Every row with a number divisible by this has an offset. */
 export const offsetEvery = 64
 
 /** An owner's newest row, and the owner's number in tables that change often. */
@@ -27,7 +27,7 @@ export interface Linked<Row> {
   readonly owner: number
 }
 
-/** Links each row to the owner's previous row and makes it the head's newest row. A row's `seq` is the one at its index. */
+/** Links each row to the owner's previous row and makes it the head's newest row. `seqs[i]` is the `seq` of `rows[i]`. */
 export const link = <Row>(
   seqs: ReadonlyArray<number>,
   rows: ReadonlyArray<Row>,
@@ -93,11 +93,11 @@ const among = (sql: SqlClient, table: Table, owner: string, { from, to }: Range,
     ) w CROSS JOIN ${sql.literal(`${rows} ${table} ON ${table}.seq = w.seq ${beside}`)} WHERE true`
 }
 
-/** Selects a tenant's records in a range of numbers, as `tollgate_usage_records r`. */
+/** Selects a tenant's records in a range of numbers, as `tollgate_usage_records r`. `beside` is SQL for further joins. */
 export const recordsAmong = (sql: SqlClient, tenant: string, range: Range, beside = ""): Fragment =>
   among(sql, "r", tenant, range, beside)
 
-/** Selects an account's entries in a range of numbers, as `tollgate_ledger_entries e`. */
+/** Selects an account's entries in a range of numbers, as `tollgate_ledger_entries e`. `beside` is SQL for further joins. */
 export const entriesAmong = (sql: SqlClient, account: string, range: Range, beside = ""): Fragment =>
   among(sql, "e", account, range, beside)
 

@@ -3,7 +3,6 @@
  * the writer's thread and asynchronously with any `SqlClient`.
  */
 
-/** A request to read rows. */
 export interface Query {
   readonly _tag: "Query"
   readonly text: string

@@ -19,13 +19,12 @@ export interface Finding {
   readonly message: string
 }
 
-/** The result of running a check. */
+/** The findings of one check. */
 export interface Looked {
   readonly name: string
   readonly findings: ReadonlyArray<Finding>
 }
 
-/** A row of a check's query. */
 export interface CheckRow {
   readonly id: string
   readonly expected: string

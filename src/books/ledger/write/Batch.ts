@@ -1,6 +1,6 @@
 /**
- * Runs a batch of transactions as one database transaction. It loads the rows that they touch, applies the transactions in order, and writes the
- * changes. `Books` contains the rules, and `Rows` the format of rows.
+ * Runs a batch of transactions as one database transaction. It loads the rows that the transactions touch, applies the transactions in order, and
+ * writes the changes. `Books` contains the rules, and `Rows` the format of rows.
  */
 import { Either } from "effect"
 import { change, insert, query, run as runStatement } from "../rows/SqlEffect.ts"
@@ -59,7 +59,7 @@ export class Memory {
     this.#written = undefined
   }
 
-  /** Forgets rows that other writers may change. The numbers of committed dimensions never change. */
+  /** Forgets rows that other writers can change. The numbers of committed dimensions never change. */
   forgetRows(): void {
     this.accounts.clear()
     this.reservations.clear()
@@ -100,7 +100,7 @@ export class Memory {
     if (budget !== undefined && budget.start > this.begun) this.begun = budget.start
   }
 
-  /** Caches the last batch's reservations after its commit. */
+  /** With concurrent writers, caches the last batch's reservations. Call this after the commit. */
   committed(): void {
     if (this.known === undefined || this.#written === undefined) return
     this.known.keep(this.#written, this.dimensions)
@@ -109,8 +109,8 @@ export class Memory {
 }
 
 /**
- * The cache is cleared when it contains more accounts, tenants or applications than this. Reservations need no limit, because only open reservations
- * are cached.
+ * The cache is cleared when it contains more accounts, tenants, budgets or anchors than this. Reservations need no limit, because only open
+ * reservations are cached.
  */
 const rememberedMax = 10_000
 
@@ -129,8 +129,8 @@ interface End {
 }
 
 /**
- * Runs the transactions at the time `now`. The caller must have begun a database transaction. Afterwards, it must commit, or roll back and make the
- * memory forget.
+ * Runs the transactions at the time `now`. The caller must have begun a database transaction. Afterwards, it must commit, or roll back and call
+ * `memory.forget`.
  */
 export function* run(
   transactions: ReadonlyArray<Transaction>,
@@ -255,7 +255,7 @@ class Unknown {
 
   addPosting(posting: Posting): void {
     for (const account of Books.accountsOf(posting)) this.#addAccount(account)
-    // A call may be reserved and settled within the batch.
+    // A call can be reserved and settled within the batch.
     if (posting._tag === "Reserve") this.#addCall(posting)
     if (posting._tag === "SetLimit") this.#addAnchor(posting.application)
     if (posting._tag === "SetBudget") {

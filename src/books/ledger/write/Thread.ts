@@ -18,7 +18,7 @@ export interface Task {
   readonly patience: number
   /** The maximum number of records in a rollup lag before it is folded. */
   readonly tailMax: number
-  /** Where other processes may submit transactions; absent if none may. */
+  /** Where other processes can submit transactions; absent if none may. */
   readonly door?: Door
 }
 
@@ -49,6 +49,7 @@ export const prepare = (): void => {
   prepared.worker.unref()
 }
 
+/** Gives the task to the prepared thread, or to a new thread if none is prepared. */
 export const open = (task: Task): Worker => {
   const { signal, worker } = prepared ?? make()
   prepared = undefined
