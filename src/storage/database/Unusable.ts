@@ -7,7 +7,6 @@ export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{
   readonly is_locked?: boolean
 }> {}
 
-/** The table of applied migrations. */
 export const migrationsTable = "tollgate_migrations"
 
 /** The table that records the progress of a copy. It exists only in the target of an unfinished copy. */
@@ -22,7 +21,7 @@ export const unfinishedCopy = (shown: string, source: string): DatabaseUnusable 
 /** The intended use of a database. */
 export interface Use {
   readonly writing: boolean
-  /** Whether the database is the target of a copy. The copy may be unfinished. */
+  /** Whether the database is the target of a copy. The copy can be unfinished. */
   readonly copying?: boolean
   /** How long to wait for another process's lock, in milliseconds; five seconds by default. The wait blocks the thread. */
   readonly patience?: number

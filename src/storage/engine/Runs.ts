@@ -33,7 +33,7 @@ export interface RunsContract {
  */
 export interface NodeContract {
   readonly name: string
-  /** Its lease; `undefined` on SQLite, where the operating system shows that a process has ended. */
+  /** The node's lease; `undefined` on SQLite, where the operating system shows that a process has ended. */
   readonly lease: LeaseContract | undefined
   /** Returns whether this node is the leader, the node that runs the loops. */
   readonly leads: () => boolean

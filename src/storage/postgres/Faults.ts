@@ -24,7 +24,7 @@ export const isLostRace = (error: unknown): boolean => codeOf(error) === "40001"
 /** Returns whether another transaction inserted the row first. In that case, this transaction wrote nothing. */
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505"
 
-/** Returns whether the connection to the server is lost. The server may have executed earlier statements. */
+/** Returns whether the connection to the server is lost. The server might have executed earlier statements. */
 export const isConnectionFault = (error: unknown): boolean =>
   error instanceof Error && (socket.test(codeOf(error)) || driver.test(error.message))
 

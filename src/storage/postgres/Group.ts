@@ -101,7 +101,7 @@ interface Description {
 export class Group {
   readonly asked: ReadonlyArray<Asked>
   #place = 0
-  /** Called when the group ends. The driver wraps it to handle timeouts. */
+  /** Called when the group ends. The driver wraps this callback to handle timeouts. */
   callback: (error: unknown) => void
 
   constructor(asked: ReadonlyArray<Asked>, callback: (error: unknown) => void) {

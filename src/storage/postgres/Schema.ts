@@ -491,7 +491,7 @@ export const base: ReadonlyArray<string> = [
   `CREATE SEQUENCE tollgate_ledger_accounts_seq`,
   `CREATE SEQUENCE tollgate_ledger_entries_seq`,
   `CREATE SEQUENCE tollgate_usage_records_seq`,
-  // The running nodes. Other nodes do not touch a node's work until its lease, which it renews, expires (`until`).
+  // The running nodes. Each node renews its lease. Other nodes do not touch its work until the lease expires (`until`).
   `CREATE TABLE tollgate_sql_nodes (
     run ${text} PRIMARY KEY,
     name ${text} NOT NULL,
@@ -515,7 +515,7 @@ export const base: ReadonlyArray<string> = [
 
 /**
  * The changes to the schema after `base`, by migration. A database is migrated while nodes of the previous version serve it, so a migration must
- * create only indexes of tables that it creates itself. Any other index would block the writers of its table (see `indexes`).
+ * create indexes only on tables that it creates itself. Building any other index would block the table's writers (see `indexes`).
  */
 export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0002_token_details": [`ALTER TABLE tollgate_usage_records ADD COLUMN token_details ${text}`],
@@ -655,7 +655,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `CREATE INDEX tollgate_chat_kept_age ON tollgate_chat_kept (at)`
   ],
   "0012_nodes": [
-    // A replaced run, whose node was restarted under the same name, never gets a lease again.
+    // A replaced run never gets a lease again, because its node was restarted under the same name.
     `ALTER TABLE tollgate_sql_nodes ADD COLUMN replaced boolean NOT NULL DEFAULT false`,
     // The changes that every node must see even if a notification is lost (`Notifications`).
     `CREATE TABLE tollgate_sql_signals (
@@ -679,7 +679,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   // From now on, sign-ins are deleted when they end. Nodes of an earlier version still only mark them.
   "0013_kept_rows": [
-    // The time at which the user signed in, for the ID token.
+    // The user's sign-in time, for the ID token.
     `ALTER TABLE tollgate_auth_codes ADD COLUMN auth_time bigint`,
     `DELETE FROM tollgate_auth_refresh_tokens
       WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,
@@ -997,7 +997,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     )`
   ],
   "0022_open_runs": [
-    // `indexes` has the new one.
+    // `indexes` contains the new index.
     `DROP INDEX tollgate_runs_open`
   ],
   "0023_vendor_calls": [
@@ -1103,7 +1103,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     )`
   ],
   "0027_run_records": [
-    // `indexes` replaces it with an index of the calls of runs. Only some databases contain it.
+    // `indexes` contains the replacement, an index of the calls of runs. Only some databases contain the old index.
     `DROP INDEX IF EXISTS tollgate_usage_records_budgeted`
   ]
 }
@@ -1116,8 +1116,8 @@ export interface Index {
 }
 
 /**
- * The indexes that were added after their table, when it may already be large. They are not part of a migration: `Indexes` builds the missing ones
- * while nodes serve, and an empty database gets them with its tables.
+ * The indexes that were added later than their tables. The tables can be large by then. They are not part of a migration: `Indexes` builds the
+ * missing ones while nodes serve, and an empty database gets them with its tables.
  */
 export const indexes: ReadonlyArray<Index> = [
   { name: "tollgate_tenants_tenants_name", table: "tollgate_tenants_tenants", definition: "(lower(name))" },
