@@ -60,5 +60,4 @@ const random = (): string => {
   return text
 }
 
-/** Generates an id with `millis` as its creation time. */
 export const at = (kind: Kind, millis: number): string => `${kind}_${time(millis)}${random()}`

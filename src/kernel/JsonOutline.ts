@@ -16,14 +16,12 @@ export interface Place {
   readonly to: number
 }
 
-/** The maximum size of an outline, in bytes. */
 const outlineMax = 2 * 1024 * 1024
 /**
  * The maximum length in bytes of other members of the outermost object. Longer members are emptied as well, if the long members belong to that
  * object.
  */
 const memberMax = 256 * 1024
-/** The maximum number of long members to empty. */
 const placesMax = 100_000
 
 const [other, opensObject, opensList, closing, comma, colon, string] = [0, 1, 2, 3, 4, 5, 6]

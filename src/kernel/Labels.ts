@@ -3,7 +3,7 @@
  * source that states a tag or an end user wins.
  *
  * Where the specification is silent:
- * - A call can have up to 8 tags, including those of its key, with a total of at most 1,024 bytes. A name must consist of 1 to 64 characters from
+ * - A call may have up to 8 tags, including those of its key, with a total of at most 1,024 bytes. A name must consist of 1 to 64 characters from
  *   `A-Z a-z 0-9 _ . -`. A value must consist of 1 to 128 printable characters, and in `X-Tags` these must be ASCII without commas. A value can
  *   contain `=`. Spaces around a pair are ignored.
  * - In OpenAI's `metadata`, an entry is a tag if its name is a valid tag name and its value is a string. Other entries are passed on without becoming
@@ -197,7 +197,6 @@ const withTag = (caller: Caller, name: string, value: string): Caller => {
 
 // ---- bodies -------------------------------------------------------------------------------------------------------------
 
-/** The members of a body that can contain labels. */
 interface Labelling {
   readonly metadata?: unknown
   readonly user?: unknown

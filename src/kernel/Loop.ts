@@ -32,7 +32,6 @@ export interface Waker {
   readonly wake: Effect.Effect<void>
   /** Works like `wake`, for code outside an effect. */
   readonly wakeNow: () => void
-  /** Waits for the next wake-up. */
   readonly woken: Effect.Effect<void>
 }
 
@@ -44,7 +43,6 @@ export const waker: Effect.Effect<Waker> = Effect.map(Queue.dropping<void>(1), (
 export interface LeadershipContract {
   /** Returns whether this node is the leader, the node that runs the loops for all nodes. */
   readonly leads: () => boolean
-  /** Waits until this node leads. */
   readonly gained: Effect.Effect<void>
   /** Starts a loop's next iteration early, on the leader. */
   readonly wakeLeader: (loop: string) => Effect.Effect<void>

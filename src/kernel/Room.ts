@@ -1,6 +1,5 @@
 /** One response's share of the process's byte budget. */
 export interface Room {
-  /** The number of bytes in use. */
   readonly held: number
   /**
    * Reserves bytes before the request to an upstream. Returns `false` if they are not free or if other responses for the account are waiting for
