@@ -42,7 +42,6 @@ export const moveOf = (from: Location, to: Location): Move | undefined =>
       ? { from, to }
       : undefined
 
-/** The progress of the copy or the comparison. */
 export interface Progress {
   readonly rows: number
   readonly of: number
@@ -119,7 +118,6 @@ export const copy = Effect.fnUntraced(function* (opened: Opened, report: Report)
   yield* at(move.to, target.settle)
 })
 
-/** The progress of a table. */
 interface Done {
   readonly rows: number
   readonly after?: Row
@@ -209,7 +207,6 @@ const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables
     }
 })
 
-/** Reads both databases and compares them. */
 export const prove = ({ move, source, tables, target }: Opened, report: Report): Effect.Effect<Proof, CopyRefused> =>
   Effect.gen(function* () {
     let of = 0

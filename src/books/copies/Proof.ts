@@ -12,7 +12,6 @@ export interface Proof {
   readonly differences: ReadonlyArray<string>
 }
 
-/** The maximum number of sentences about accounts. */
 const accountsMax = 20
 
 /** Reads both sides and compares them. Fails with the driver's error. `progress` receives the number of rows compared. */
@@ -54,7 +53,6 @@ export const compare = Effect.fnUntraced(function* (
   return { rows, ledger: ledger.totals(), differences } satisfies Proof
 })
 
-/** Reads the rows of a table, slice by slice. */
 class Reading {
   rows = 0
   goesOn = true
@@ -78,7 +76,6 @@ class Reading {
   }
 }
 
-/** Describes the first row that differs. */
 const differenceOf = (table: Table, ours: ReadonlyArray<Row>, theirs: ReadonlyArray<Row>): string | undefined => {
   for (let i = 0; i < Math.max(ours.length, theirs.length); i++) {
     const [here, there] = [ours[i], theirs[i]]

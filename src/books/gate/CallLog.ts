@@ -11,7 +11,6 @@ export const refusedCall = "a call was refused"
  */
 const logged = Symbol("tollgate/gate/logged")
 
-/** Returns whether the gate has logged this problem. */
 export const isLogged = (problem: object): boolean => logged in problem
 
 /** Logs a problem with a call, and marks the problem as logged. */

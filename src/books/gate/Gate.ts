@@ -8,10 +8,11 @@
  *   tool's model. Any other model gets 403 `model_not_allowed` before anything is reserved.
  * - The bound is too low only if an upstream does more than requested. The charge is then limited to the available balance, and the record states the
  *   remainder as `uncollected`.
- * - A tool's price follows from the request (characters, images, quoted seconds, a query and its depth), so its charge never exceeds the reservation.
- *   The provider reports the seconds of a transcription, and the gate accepts them up to the reservation. A decision's tokens are accepted up to the
- *   request's bytes plus 100,000. A larger or invalid figure is charged at the bound. If there is no figure, audio is charged by its counted length
- *   or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a charge as estimated.
+ * - A tool's price follows from the request (characters, images, seconds of quote, a query and its depth), so its charge never exceeds the
+ *   reservation. The provider reports the seconds of a transcription, and the gate accepts them up to the reservation. A decision's tokens are
+ *   accepted up to the request's bytes plus 100,000. A larger or invalid figure is charged at the bound. If there is no figure, audio is charged by
+ *   its counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a charge as
+ *   estimated.
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, identity, Layer, Option } from "effect"
 import type { Capability } from "../../kernel/Capabilities.ts"
@@ -56,7 +57,6 @@ import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, noteRates, RateLi
 import type { GateRefusal } from "./Problems.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
-/** A request to admit a call. */
 export interface Claim {
   readonly caller: Caller
   readonly usage_type: "inference" | "tool"
@@ -81,7 +81,6 @@ export interface Claim {
   readonly tokens?: { readonly least: number; readonly most: number } | undefined
   /** The request's tags and end user. The caller's own labels take precedence. */
   readonly labels?: Labels | undefined
-  /** The version of the call's price. */
   readonly price?: string | undefined
   /**
    * Returns statements that commit or fail with the call's admission. If one of them does not match its rows, the gate refuses the call with
@@ -103,11 +102,9 @@ export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 /** The books' record of a settled call. */
 export interface Receipt {
   readonly usage_id: string
-  /** The amount charged. */
   readonly charged: Nano
   /** The payer's balance after the charge. */
   readonly balance: Nano
-  /** The source that paid for the call. */
   readonly payer: Source
   /** The call's rate limits. They are present only in the receipt passed to `answer`, and only if a budget counts the call. */
   readonly rates?: RatesAt | undefined
@@ -187,7 +184,7 @@ export interface GateContract {
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /**
-   * Refuses a caller if `meter` would refuse even a free call, because the caller's own billing account is missing or inactive or no active account
+   * Refuses a caller if `meter` would refuse even a free call. Either the caller's own billing account is missing or inactive, or no active account
    * may pay. Free requests that reach a provider need this check.
    */
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
@@ -517,7 +514,6 @@ const make = Effect.gen(function* () {
     return new Admitted(call, open.at, open.payer, open.amount, books, undefined, undefined, open)
   })
 
-  /** Returns the open calls of a run that has ended. */
   const leftBy = Effect.fnUntraced(function* (run: string) {
     if (!(yield* hasEnded(run))) return none
     const left = yield* calls.ofRun(run)
@@ -634,7 +630,6 @@ export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
 
-/** Reads the request id from the fiber's log annotations. */
 const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (named) => {
   const value = Option.getOrUndefined(HashMap.get(named, "request_id"))
   return typeof value === "string" ? value : undefined
@@ -679,7 +674,6 @@ interface Asked<A, E, R> {
   readonly sources: ReadonlyArray<Source>
 }
 
-/** Dependencies of an admission. */
 interface Books {
   readonly now: () => number
   readonly observe: ObserveCall
@@ -693,7 +687,6 @@ interface Books {
     request_id?: string,
     vendor_request?: string
   ) => Ending
-  /** Wraps statements for a call that stays open. */
   readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
   readonly submit: (ending: Ending) => Effect.Effect<ReadonlyArray<Result>, Conflict | BooksUnavailable>
   readonly recorded: (ending: Ending) => Effect.Effect<Receipt, BooksUnavailable>
@@ -730,7 +723,6 @@ class MeteredValue<A> implements Metered<A> {
   }
 }
 
-/** An admission that remembers its call's outcome. */
 class Admitted implements Admission {
   declare readonly [admitted]: true
   private receipt: Receipt | undefined
@@ -772,7 +764,6 @@ class Admitted implements Admission {
     this.observed = observed
   }
 
-  /** Logs a problem with this call. */
   tell(message: string, problem: unknown): Effect.Effect<void> {
     const { at, books, facts, request_id } = this
     return facts === undefined ? Effect.void : told(message, facts, request_id, books.now() - at, problem)

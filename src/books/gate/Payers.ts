@@ -7,7 +7,6 @@ import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Source } from "../ledger/rules/Transaction.ts"
 
-/** Returns the billing account of the credential's tenant. */
 export const ownOf = (tenant_id: TenantId): Source => ({
   billing_account_id: billingAccountOf(tenant_id),
   tenant_id,

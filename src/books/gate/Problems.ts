@@ -9,7 +9,7 @@ import { rateHeaders } from "./RateHeaders.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
 /**
- * The reason why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
+ * The reason why no account can pay. The balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
  * key's limit has too little left.
  */
 const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_spend", "key_limit")
@@ -65,7 +65,6 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
   })
 }) {}
 
-/** The fields of a refusal by a budget. */
 const shortage = {
   budget_id: Schema.String,
   unit: Schema.Literal("usd", "tokens", "requests", "concurrent"),
@@ -122,7 +121,6 @@ export const ratesOfProblem = (problem: ProblemInstance<string>): RatesAt | unde
   return problem._tag === "RateLimitReached" ? { ...noted, ...ratesIn(problem as RateLimitReached) } : noted
 }
 
-/** The API key's list of models does not include the requested model. */
 export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed", {
   status: 403,
   error: "this API key may not call this model",
@@ -130,7 +128,6 @@ export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed
   fields: { model: Schema.String, allowed_models: Schema.Array(Schema.String) }
 }) {}
 
-/** Every refusal of the gate. */
 export const GateRefusal = Schema.Union(
   InsufficientCredits,
   BudgetExceeded,

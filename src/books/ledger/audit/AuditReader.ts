@@ -78,7 +78,6 @@ const records = (parts: Parts) =>
     return rows.length
   })
 
-/** Loads a tenant's state at the checkpoint. */
 const beginTenant = Effect.fnUntraced(function* ({ since, sql, totals }: Parts, tenant: string) {
   const [last] = totals.whole
     ? []

@@ -1,9 +1,9 @@
 /**
  * Checks that the rollups equal the sums of the records up to the watermarks. The audit passes each record as it reads it. The records of one owner
  * are in chronological order. The records of all owners are only approximately in order, because the writers of several nodes run concurrently and
- * have separate clocks. Therefore, a day counts as over when the first record from two days later is read, and the sums of two days are held in
- * memory. The rows of a day are compared by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks
- * and subtracts the day's records after them, so concurrent folding does not affect the result.
+ * have separate clocks. Therefore, a day counts as over when the first record from two days later is read. The sums of two days are held in memory.
+ * The rows of a day are compared by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and
+ * subtracts the day's records after them, so concurrent folding does not affect the result.
  *
  * After the comparison, only one bit per owner and day remains in memory. With these bits, a last pass over the rollups finds rows for days without
  * records.
@@ -234,7 +234,6 @@ export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums
   return { compare: compare(parts), strays: strays(parts) }
 }
 
-/** Compares some owners' rows for a day. */
 const compare = (parts: Parts) =>
   Effect.fnUntraced(function* (one: Day, i: number, owners: ReadonlyArray<string>) {
     const { report, sql } = parts

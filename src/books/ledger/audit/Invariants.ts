@@ -187,7 +187,6 @@ const byProvider: Check = {
   sentence: ({ expected, found, id }) => `in the totals of providers, ${id} should be ${expected}, but is ${found}`
 }
 
-/** Checks the sums that a key's usage view reads. */
 const byKey: Check = {
   name: "sums by key equal the records",
   find: (sql) => Effect.map(KeyTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),

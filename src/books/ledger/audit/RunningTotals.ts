@@ -53,7 +53,6 @@ export interface Chain {
   offsets: number
 }
 
-/** A row with an offset. */
 export interface Offset {
   readonly owner: string
   readonly number: number
@@ -61,12 +60,10 @@ export interface Offset {
   readonly at: number
 }
 
-/** The sums of a tenant's records. */
 interface Tenant extends Chain {
   number: number
 }
 
-/** The sums of an account's entries. */
 interface Account extends Chain {
   number: number
   balance: Value
@@ -76,7 +73,6 @@ interface Account extends Chain {
   funded: boolean
 }
 
-/** The sums of a transfer's entries. */
 interface Transfer {
   readonly escrows: Array<{ readonly account: string; readonly amount: Value }>
   payments: number
@@ -129,7 +125,6 @@ export class RunningTotals {
     this.report = report
   }
 
-  /** Returns the checkpoint after the rows read so far. */
   checkpointAt({ entry, record }: Place): Checkpoint {
     return { entry, record, world: BigInt(this.world), revenue: BigInt(this.revenue) }
   }
@@ -299,7 +294,6 @@ export class RunningTotals {
       })
   }
 
-  /** Computes the escrow of each account from its entries. */
   private escrows(): ReadonlyMap<string, Value> {
     const held = new Map<string, Value>()
     for (const { escrows, paid } of this.transfers.values()) {

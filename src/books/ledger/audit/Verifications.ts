@@ -6,7 +6,6 @@ import type { Checkpoint, Pace, Progress } from "./Checkpoint.ts"
 import type { Statement } from "../rules/Transaction.ts"
 import { Writer } from "../write/Writer.ts"
 
-/** The findings, and the checkpoint after the checked rows. */
 export interface Verified {
   readonly findings: ReadonlyArray<Finding>
   readonly checkpoint: Checkpoint
@@ -100,7 +99,6 @@ export const newest = (sql: SqlClient): Effect.Effect<{ readonly entry: number; 
     ([row]) => row!
   )
 
-/** Returns whether no row is newer than a checkpoint. */
 export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.Effect<boolean> =>
   Effect.map(
     Effect.orDie(

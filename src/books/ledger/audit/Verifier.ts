@@ -16,7 +16,6 @@ import * as Verifications from "./Verifications.ts"
 import type { VerifySince } from "./Verifications.ts"
 import type { Writer } from "../write/Writer.ts"
 
-/** A verification that this process is running: its start, whether it is a full verification, and its progress. */
 export interface Running extends Progress {
   readonly began_at: number
   readonly whole: boolean

@@ -24,7 +24,6 @@ const counterColumns = [
 
 const columns = ["id", "kind", "tenant_id", "anchor", "period", "usd", "terms", ...counterColumns] as const
 
-/** The columns that `budgetOf` needs. */
 export const selection = `id, kind, tenant_id, anchor, period, CAST(usd AS TEXT) AS usd, terms, start, CAST(spent AS TEXT) AS spent,
   CAST(reserved AS TEXT) AS reserved, CAST(ceiling AS TEXT) AS ceiling, tokens, tokens_reserved, requests, open, crossed`
 

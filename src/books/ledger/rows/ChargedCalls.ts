@@ -22,7 +22,6 @@ export interface ChargedCallRow {
   readonly endpoint: string
   readonly model: string
   readonly provider: string
-  /** The id of the price version. */
   readonly price: string
   readonly billing_source_kind: "own" | "team"
   readonly prompt_tokens: number

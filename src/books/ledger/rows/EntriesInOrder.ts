@@ -80,7 +80,6 @@ export const entryNumbered = (
 ): Effect.Effect<LoggedEntry | undefined, SqlError> =>
   Effect.map(read(sql, account, number, number + 1), ([entry]) => entry)
 
-/** A call that was charged: its payer, its usage id and its time. */
 export interface ChargedCall {
   readonly billing_account_id: string
   readonly usage_id: string

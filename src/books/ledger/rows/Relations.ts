@@ -20,13 +20,11 @@ export const escrowEndSources = listed(escrowEndSet)
 export const transferEntries = `(SELECT * FROM tollgate_ledger_entries
   WHERE source = 'transfer_escrow' OR source IN ${escrowEndSources})`
 
-/** The entries that credited a purchase. */
 export const purchaseCredits = "(SELECT * FROM tollgate_ledger_entries WHERE type = 'credit' AND source = 'purchase')"
 
 /** The entries that credited a purchase or took it back. */
 export const purchaseEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'purchase')"
 
-/** The entries of allowances and vouchers. */
 export const allowanceEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'allowance')"
 export const voucherEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'voucher')"
 

@@ -45,7 +45,6 @@ export const make = (sql: SqlClient) => {
         ),
         (rows) => rows.map(openCallOf)
       ),
-    /** Counts the open calls that this tenant pays for. */
     countOf: (tenant: string) =>
       Effect.map(
         Effect.orDie(

@@ -1,7 +1,7 @@
 /**
  * The rollup lag, also called the tail: a tenant's records after the watermark. The rollups sum the records up to the watermark. A reader adds the
- * tail to the rollups in one statement. A long tail is folded into the rollups in the transaction that moves the watermark, where many records of one
- * caller become one row in each rollup.
+ * tail to the rollups in one statement. A long tail is folded into the rollups in the transaction that moves the watermark. Many records of one
+ * caller then become one row in each rollup.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -38,8 +38,8 @@ const pooledOf = (tenant: string): string => `EXISTS (
     )`
 
 /**
- * Builds two SQL columns for the tenant that an SQL expression selects: its `watermark`, and whether another tenant ever paid for one of its calls
- * (`pooled`).
+ * Builds two SQL columns for the tenant that an SQL expression selects. They are its `watermark`, and whether another tenant ever paid for one of its
+ * calls (`pooled`).
  */
 export const tailColumns = (tenant: string): string =>
   `${watermarkOf(tenant)} AS watermark, ${pooledOf(tenant)} AS pooled`

@@ -6,7 +6,7 @@
  * - A call that costs nothing leaves a usage record and no ledger entry.
  * - A charge counts in the month of its usage record, so no view of a month exceeds the API key's limit. If a call is open at the end of a month, its
  *   reservation counts in the next month.
- * - A call that was released because its run had ended can still settle if its node was only slow or disconnected. It is charged from the credit that
+ * - A call that was released because its run had ended may still settle if its node was only slow or disconnected. It is charged from the credit that
  *   is available then, and the remainder is `uncollected`. Its usage record gets the call's id, and the record of the release, at cost 0, gets
  *   another id (`Released`). If the call failed at no cost, only the record of the release remains.
  * - The limit of an API key works like a balance. A call that costs more than its reservation is charged up to the limit, and the remainder is
@@ -322,7 +322,6 @@ const setLimit = (draft: Draft, posting: Of<"SetLimit">): Either.Either<Result, 
   return Either.right({ _tag: "LimitSet", spent, reserved })
 }
 
-/** The terms that all key limits share. */
 const limitTerms = {
   name: "",
   applies_to: {},
@@ -571,7 +570,6 @@ export class Draft {
     )
   }
 
-  /** Returns the number of the tenant's usage records. */
   recordsOf(tenant: string): number {
     return (
       this.records.get(tenant) ??

@@ -10,7 +10,7 @@
  *   is open at the end of a period, its reservation counts in the next one.
  * - A limit of 0 refuses every call, even one that costs nothing, unless it is the spending limit of a key. Any other limit refuses calls that need
  *   more than it has left.
- * - If several models and providers can serve a call, an exhausted budget for one of them excludes only that one. The call is refused if none
+ * - If several models and providers may serve a call, an exhausted budget for one of them excludes only that one. The call is refused if none
  *   remains. The charge counts against the budgets for the model and provider that served it.
  */
 import type { Nano } from "../../../kernel/Money.ts"
@@ -28,7 +28,6 @@ export interface BudgetLimit {
   readonly usd?: Nano | undefined
   readonly tokens?: number | undefined
   readonly requests?: number | undefined
-  /** The maximum number of open calls. */
   readonly concurrent?: number | undefined
 }
 
@@ -204,7 +203,6 @@ export const countsWay = ({ terms: { applies_to } }: Budget, { model, provider }
   (applies_to.model === undefined || applies_to.model === model) &&
   (applies_to.provider === undefined || applies_to.provider === provider)
 
-/** Returns whether the budget has a condition for the model or provider. */
 export const isOfWays = ({ terms: { applies_to } }: Budget): boolean =>
   applies_to.model !== undefined || applies_to.provider !== undefined
 
@@ -293,7 +291,6 @@ export interface Settling {
   readonly wasOpen: boolean
 }
 
-/** Returns the budget after a call's settlement. */
 export const settled = (budget: Budget, call: Settling): Budget => {
   const { open, requests, tokens, tokens_reserved } = budget
   const spent = budget.spent + call.spent

@@ -9,7 +9,6 @@ import { toDecimal } from "../../../kernel/Money.ts"
 
 /** A broken rule. */
 export interface Finding {
-  /** The name of the check that found it. */
   readonly check: string
   /** The subject of the finding, such as an account, an entry, a record or a rollup key. */
   readonly id: string
@@ -19,7 +18,6 @@ export interface Finding {
   readonly message: string
 }
 
-/** The findings of one check. */
 export interface Looked {
   readonly name: string
   readonly findings: ReadonlyArray<Finding>
@@ -45,7 +43,6 @@ export type Check = {
   | { readonly find: (sql: SqlClient) => Effect.Effect<ReadonlyArray<CheckRow>, SqlError> }
 )
 
-/** The maximum number of findings that one check reports. */
 export const findingsMax = 100
 
 /** Formats an amount in nano-USD for a sentence. */

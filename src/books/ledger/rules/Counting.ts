@@ -36,7 +36,6 @@ export interface BudgetsAtHand {
   readonly setBudget: (id: string, budget: Budget) => void
 }
 
-/** The budgets that count an admitted call. */
 export interface Counted {
   readonly budgets: ReadonlyArray<Budget>
   /** The indexes of the `ways` that budgets exclude. */

@@ -12,9 +12,9 @@ export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavaila
   code: "books_unavailable",
   fields: {
     /**
-     * `false` means that nothing was written. `true` means that the transaction might have been written or might still be written, because no reply
-     * arrived in time, the writer ended before it replied, or the disk failed during the commit. The HTTP body omits this field, so a client always
-     * reads `false`.
+     * `false` means that nothing was written. `true` means that the transaction might have been written or might still be written. No reply arrived
+     * in time, the writer ended before it replied, or the disk failed during the commit. The HTTP body omits this field, so a client always reads
+     * `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },
@@ -138,11 +138,9 @@ export const LedgerRefusal = Schema.Union(
 )
 export type LedgerRefusal = typeof LedgerRefusal.Type
 
-/** Creates the error for a refusal. */
 export const errorOf = (refusal: Refusal): LedgerRefusal =>
   new (refusals[refusal._tag] as new (fields: object, noValidation: boolean) => LedgerRefusal)(refusal, true)
 
-/** The refusals that each posting can cause. */
 export interface RefusalByPosting {
   readonly Open: AccountExists
   readonly SetStatus: AccountMissing
@@ -157,5 +155,4 @@ export interface RefusalByPosting {
   readonly Settle: never
 }
 
-/** The refusals that a transaction's postings can cause. */
 export type RefusalsOf<P extends ReadonlyArray<Posting>> = RefusalByPosting[P[number]["_tag"]]

@@ -96,7 +96,6 @@ export interface Way {
 
 /** The facts about a call at its admission, including those that only budgets need. */
 export interface ClaimedFacts extends CallFacts {
-  /** The call's capability, such as `chat`. */
   readonly capability?: string | undefined
   /** The call's run and that run's ancestors. */
   readonly runs?: ReadonlyArray<string> | undefined
@@ -105,7 +104,7 @@ export interface ClaimedFacts extends CallFacts {
 }
 
 /**
- * Why a source has its position in the order of charging: it is the caller's own, the caller pinned it, the token charges the team first, or the
+ * Why a source has its position in the order of charging. It is the caller's own, the caller pinned it, the token charges the team first, or the
  * earlier sources could not pay.
  */
 export type Why = "own" | "pinned" | "team_first" | "fall_through"
@@ -130,7 +129,6 @@ export interface Dimensions extends CallFacts {
   readonly billing_account_id: string
   readonly billing_source_tenant_id: string
   readonly billing_source_kind: "own" | "team"
-  /** Why the payer has its position in the order of charging. */
   readonly billing_source_why: Why
 }
 
@@ -179,7 +177,6 @@ export interface Limit {
 /** The source of a charge's figures: the provider's count, the service's own count of the received data, an estimate, or none. */
 export type UsageSource = "provider" | "counted" | "estimated" | "none"
 
-/** How a call ended. */
 export interface CallOutcome {
   readonly cost: Nano
   readonly prompt_tokens: number
@@ -193,7 +190,6 @@ export interface CallOutcome {
   readonly error_type: string | null
   readonly usage_source: UsageSource
   readonly latency_ms: number
-  /** The tokens that are billed separately. */
   readonly token_details?: TokenDetails | undefined
   /** The response's `X-Request-Id`. Absent for calls by an embedder. */
   readonly request_id?: string | undefined
@@ -215,7 +211,6 @@ export interface LastAllowance {
 }
 
 export type Posting =
-  /** Opens an empty billing account. */
   | { readonly _tag: "Open"; readonly account: string; readonly tenant: string }
   | { readonly _tag: "SetStatus"; readonly account: string; readonly status: AccountStatus }
   /** Adds credit. With `payment`, the amount first cancels the debt for that payment, and only the remainder is credited. */
@@ -265,8 +260,8 @@ export type Posting =
       readonly payment?: string | undefined
     }
   /**
-   * Begins a period of an allowance. It takes back the unused part of the last one (`last`), but only from unreserved granted credit, then grants
-   * `amount` plus the part to carry over. An amount of 0 ends the allowance.
+   * Begins a period of an allowance. It takes back the unused part of the last period (`last`), but only from unreserved granted credit. Then it
+   * grants `amount` plus the part to carry over. An amount of 0 ends the allowance.
    */
   | {
       readonly _tag: "Renew"
@@ -420,7 +415,6 @@ export interface Shortage {
 
 export type Result = ResultByPosting[Posting["_tag"]]
 
-/** The results of a transaction's postings, in order. */
 export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof P]: ResultByPosting[P[I]["_tag"]] }
 
 /** The reason why a transaction was refused, as data. The writer fails with the matching error (`Problems`). */
@@ -443,7 +437,6 @@ export type Outcome =
   | { readonly _tag: "Committed"; readonly results: ReadonlyArray<Result> }
   | { readonly _tag: "Refused"; readonly refusal: Refusal }
 
-/** An entry in a billing account's ledger. */
 export interface Entry {
   readonly billing_account_id: string
   /** The position in the account's ledger, starting at 1. */
@@ -460,7 +453,6 @@ export interface Entry {
   readonly at: number
 }
 
-/** The usage record of an admitted call. */
 export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   readonly id: string
   /** The position among the calling tenant's records, starting at 1. */

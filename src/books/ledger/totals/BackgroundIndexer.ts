@@ -35,7 +35,7 @@ const recordsInPiece = 4096
  */
 const batchMillis = 60_000
 
-/** The maximum number of runs written per iteration of the job, and the pauses after an iteration that wrote runs and after one that did not. */
+/** The maximum number of runs per iteration of the job, and the pauses after an iteration with and without a written run. */
 const runsInTurn = 64
 const pauseBusy = "200 millis"
 const pauseIdle = "2 seconds"
@@ -52,7 +52,6 @@ interface Parts extends Indexing {
 }
 
 interface State {
-  /** The tenants that might have a due run. */
   readonly waiting: Set<string>
   /** The last record that was checked; `undefined` until all tenants have been checked. */
   seen: number | undefined

@@ -36,7 +36,6 @@ export const sizes: ReadonlyArray<number> = [runSize, runSize * fanOut, runSize 
 /** The number of places per block. A run consists of full blocks. */
 export const blockSize = 1024
 
-/** One of a tenant's runs. */
 export interface Run {
   readonly level: number
   readonly run: number
@@ -223,7 +222,6 @@ export const due = (records: number, has: Written): ReadonlyArray<Run> => {
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** A block as stored. */
 export interface Block extends After {
   readonly sort: Sort
   readonly places: Uint8Array
@@ -335,7 +333,6 @@ const digest = (blocks: ReadonlyArray<Omit<Block, "sort">>): string => {
   return `${blocks.length} blocks ${hash.digest("hex").slice(0, 16)}`
 }
 
-/** Lists all written runs. */
 export const allRuns = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly tenant_id: string; readonly level: number; readonly runs: number }>`

@@ -27,7 +27,6 @@ import type { Value } from "./Varints.ts"
 export interface Sum {
   /** Hours since 1970. */
   readonly hour: number
-  /** The number of the dimensions. */
   readonly dimensions: number
   readonly requests: number
   readonly failures: number
@@ -254,7 +253,6 @@ export const numbersWhere = Effect.fnUntraced(function* (
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** A run's totals as stored. */
 export interface RunTotals extends Run {
   readonly totals: Uint8Array
   readonly kinds: Uint8Array | null

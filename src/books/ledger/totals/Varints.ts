@@ -38,7 +38,6 @@ export class VarintWriter {
   }
 }
 
-/** Decodes the bytes of a `VarintWriter`. */
 export class VarintReader {
   private readonly bytes: Uint8Array
   private at = 0

@@ -30,16 +30,13 @@ export class Memory {
   readonly records = new Map<string, number>()
   /** The budgets by id; `undefined` if a budget does not exist. */
   readonly budgets = new Map<string, Budget | undefined>()
-  /** The ids of the budgets at each anchor. */
   readonly anchors = new Map<string, ReadonlyArray<string>>()
-  /** The tails, by tenant. */
   readonly tails = new Map<string, Tail>()
   /** The newest entry of each cached account, and the newest record of each cached tenant that has records. */
   readonly accountHeads = new Map<string, Head>()
   readonly tenantHeads = new Map<string, Head>()
   /** The latest start of any budget's period. No row is booked before it. */
   begun = 0
-  /** The row numbers of dimensions. */
   dimensions = new WeakMap<Dimensions, number>()
   end: End | undefined
   readonly tailMax: number
@@ -114,13 +111,11 @@ export class Memory {
  */
 const rememberedMax = 10_000
 
-/** The sequence numbers of new entries and records. */
 export interface Seqs {
   readonly entries: ReadonlyArray<number>
   readonly records: ReadonlyArray<number>
 }
 
-/** The last entry and record, with their times. */
 interface End {
   readonly entry: number
   readonly entry_at: number
@@ -418,7 +413,6 @@ function* nextNumbers(count: number, { known }: Memory): SqlSteps<ReadonlyArray<
   return Array.from({ length: count }, (_, i) => (last.number ?? 0) + 1 + i)
 }
 
-/** Inserts new accounts with their numbers. */
 function* openAccounts(written: ReadonlyMap<string, Account>, memory: Memory): SqlSteps<void> {
   const { accountHeads } = memory
   const opened = [...written.values()].filter(({ id }) => !accountHeads.has(id))

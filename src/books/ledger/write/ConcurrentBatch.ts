@@ -1,8 +1,8 @@
 /**
  * Runs a batch while other writers can write the same books (several nodes on PostgreSQL). The batch locks the rows that it touches, always in the
  * same order: reservations, tenants, accounts, then budgets, each by number or id. Rows read under the lock remain valid until the commit. A batch
- * with statements from other modules first takes an additional lock, so only one of these batches runs at a time across all nodes, as on SQLite.
- * Charges do not take that lock.
+ * with statements from other modules first acquires an additional lock. Only one of these batches runs at a time across all nodes, as on SQLite.
+ * Charges do not acquire that lock.
  *
  * Locking and reading take a single round trip. This requires the numbers of the rows. The numbers never change, so a node caches them (`Known`).
  * Only budgets and debts need a second round trip. Each tenant's head and account store the number of the tenant's budgets. Both rows are locked in
@@ -69,12 +69,10 @@ export class Known {
 
 const knownMax = 100_000
 
-/** The rows that a batch touches. */
 interface Touched {
   readonly accounts: Set<string>
   readonly tenants: Set<string>
   readonly runs: Set<string>
-  /** The calls that the batch settles. */
   readonly calls: Set<string>
   /** The maximum number of entries (excluding the payment of debts) and usage records that the batch can write. */
   entries: number
@@ -198,7 +196,7 @@ export function* load(
   const endedRuns = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
   const reservations = ask(calls.size > 0, lockReservations, textArray([...calls.keys()]))
   const heads = ask(tenants.size > 0, lockHeads, owners)
-  // If all accounts of a batch are new, there are no rows to lock, but the batch must still lock the table before it draws numbers (`SafeHorizon`).
+  // If all accounts of a batch are new, there are no rows to lock. The batch must still lock the table before it draws numbers (`SafeHorizon`).
   const amounts = ask(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
   // A separate statement after the lock also sees the commits made during the wait for the lock.
   const facts = ask(accounts.size > 0, selectFacts, payers)
@@ -237,7 +235,6 @@ export function* load(
 interface Seen {
   /** The time of the owners' newest row. */
   bookedAt: number
-  /** The number of the accounts' debts. */
   debts: number
   /** The tenants with budgets or key limits, and `everyone` if there are budgets that count all tenants. */
   readonly limited: Set<string>
@@ -442,7 +439,6 @@ const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded, 
 const selectTails = `SELECT h.id, ${tailColumns("h.id")} FROM ${tables.r.heads} h CROSS JOIN (SELECT ?::bigint[] AS numbers, ?::bigint AS added, ?::bigint AS step) p ON true
   WHERE h.owner = ANY(p.numbers) AND (h.total + p.added) / p.step > h.total / p.step`
 
-/** Draws numbers for new accounts. */
 export const nextAccounts = "SELECT nextval('tollgate_ledger_accounts_seq') AS number FROM generate_series(1, ?::int)"
 
 const nextSeqs = `SELECT

@@ -7,9 +7,9 @@
  * - If a batch conflicts with another (a deadlock, a serialization failure, or both opening the same account), it is rolled back, and the complete
  *   batch is retried.
  * - If the connection closes before COMMIT is sent, nothing was written. If it closes later, the node opens another connection and asks PostgreSQL
- *   for the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written: settlements are submitted again
+ *   for the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written. Settlements are submitted again
  *   (repeating a written settlement changes nothing), and other callers get `maybe_written`.
- * - A stalled batch can still commit reservations for calls that have already been refused. Until the batch ends, no other connection settles one of
+ * - A stalled batch may still commit reservations for calls that have already been refused. Until the batch ends, no other connection settles one of
  *   these calls. The settlement would not find the reservation, and the reservation would never be released.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
@@ -39,7 +39,6 @@ interface Waiting {
 /** A writing connection and the cache for its batches. */
 interface Lane {
   client: Client | undefined
-  /** The client's statement groups. */
   groups: Groups | undefined
   memory: Batch.Memory
   batch: ReadonlyArray<Waiting>
@@ -401,7 +400,6 @@ class Texts {
   }
 }
 
-/** PostgreSQL's type names, by table and column. */
 type ColumnTypes = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 const selectTypes = `SELECT c.relname AS table, a.attname AS column, format_type(a.atttypid, NULL) AS type

@@ -14,7 +14,6 @@ import type { Submitted } from "./Submitting.ts"
 /** A message to the writer: transactions that arrived close together, and the time of sending. */
 export interface Submission {
   readonly now: number
-  /** Encoded by `Codec.transactionSender`. */
   readonly transactions: Tape
 }
 
@@ -74,8 +73,8 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
 
   let outbox: Array<Transaction> = []
   let outboxWaiting: Array<Resume> = []
-  // Replies arrive in the order of the requests, so the waiting callers form a queue. (A busy `Map` would leave garbage that keeps entire calls alive
-  // until the next full collection.)
+  // Replies arrive in the order of the requests, so the waiting callers form a queue. A busy `Map` would leave garbage that keeps entire calls alive
+  // until the next full collection.
   let waiting: Array<Resume | undefined> = []
   let answered = 0
 
@@ -195,7 +194,6 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
       if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })
 
-  // If the first link does not open, the writer fails.
   yield* Effect.async<void>((resume) => {
     let ready = false
     const connected = start(

@@ -7,10 +7,8 @@ export interface Start {
   readonly signal: Int32Array
 }
 
-/** The task of a thread. */
 export interface Task {
   readonly file: string
-  /** The port that receives transactions and sends their outcomes. */
   readonly port: MessagePort
   /** The maximum number of transactions in a batch, unless a single message contains more. */
   readonly batchMax: number

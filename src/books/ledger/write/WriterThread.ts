@@ -146,7 +146,6 @@ const answer = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
 
 /** The transactions that wait for a batch, in order of arrival. */
 let queue: Array<Submitted> = []
-/** The number of transactions in the queue. */
 let length = 0
 let last = false
 let isScheduled = false
@@ -183,7 +182,6 @@ const nextBatch = (): ReadonlyArray<Submitted> => {
   return taken
 }
 
-/** Commits the next batch, then replies to each sender once. */
 const commitNext = (): void => {
   takeMore()
   const taken = nextBatch()
