@@ -14,7 +14,6 @@ import type { AlreadyServed } from "../sqlite/ServiceLock.ts"
 import * as Sql from "../sqlite/Sql.ts"
 import { reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
-/** Returns the newest migration of this engine. */
 export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
 
 /** Returns the newest applied migration: 0 if there is none, and `undefined` if the file does not exist. Changes nothing. */

@@ -58,7 +58,6 @@ export class Groups {
     })
   }
 
-  /** Sends the group and returns the rows of each statement. */
   send(): Promise<ReadonlyArray<Rows>> {
     const asked = this.#next
     this.#next = []

@@ -38,7 +38,6 @@ export interface Progress {
   readonly percent: number | null
 }
 
-/** Builds the statement that creates the index. */
 export const textOf = ({ definition, name, table }: Index, how: "" | "CONCURRENTLY" = ""): string =>
   `CREATE INDEX ${how} ${name} ON ${table} ${definition}`
 

@@ -1,8 +1,6 @@
 /** The input of the thread that renews a lease (`Renewal`). It is in a separate file to keep the thread's bundle small. */
 
-/** The thread's task. */
 export interface Task {
-  /** The URL of the database. */
   readonly url: string
   readonly run: string
   /** The statement that renews a run's lease, unless the run has ended. Its parameter is the run. */

@@ -7,9 +7,9 @@
  * A node that starts immediately ends the former run under its name, which releases the reservations of a killed process. A former run that is still
  * alive is replaced permanently: it logs this and admits no more calls, and its open calls settle late.
  *
- * One node leads. Its connection here holds an advisory lock. The server closes a connection that is silent for the length of a lease, and a node
- * that gets no reply for that long no longer considers itself the leader. Two nodes therefore never lead at the same time. An iteration that the
- * former leader began might still be running, but the conditions in its statements make that safe.
+ * One node leads. Its connection here holds an advisory lock. The server closes a connection that is silent for the length of a lease. A node that
+ * gets no reply for that long no longer considers itself the leader. Two nodes therefore never lead at the same time. An iteration that the former
+ * leader began might still be running, but the conditions in its statements make that safe.
  */
 import { Effect, Redacted, Runtime, Schedule } from "effect"
 import { hostname } from "node:os"
@@ -40,7 +40,6 @@ interface Parts {
   readonly settings: PostgresSettings
   readonly run: string
   readonly name: string
-  /** The newest migration that this version knows. */
   readonly knows: number
   readonly ask: Ask
   readonly state: State
@@ -287,8 +286,8 @@ const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, st
 const anyVersion = 2_147_483_647
 
 /**
- * Selects the newest migration, and the oldest migration that a version must know to serve the database. (A database from before rolling upgrades
- * does not store the latter, so only the version that created it may serve it.)
+ * Selects the newest migration, and the oldest migration that a version must know to serve the database. A database from before rolling upgrades does
+ * not store the latter. Only the version that created such a database may serve it.
  */
 export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
     COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest
@@ -333,5 +332,4 @@ const endRun = `WITH lapsed AS (
   )
   UPDATE tollgate_sql_nodes n SET ended = true FROM lapsed WHERE n.run = lapsed.run`
 
-/** Selects the names of the running nodes. */
 export const selectAtWork = "SELECT name FROM tollgate_sql_nodes WHERE NOT ended AND until > now() ORDER BY name"

@@ -3,7 +3,6 @@
  * meaning, because nodes of two versions can run at the same time.
  */
 
-/** Held during a migration. */
 export const migration = 7_062_516_340
 
 /** Held until the commit by a batch that contains statements from other modules. */

@@ -61,7 +61,6 @@ class IndexUnderWay extends Data.TaggedError("IndexUnderWay")<{ readonly message
  */
 export const migrate = (shown: string) => migrateBy(migrations, shown)
 
-/** Works like `migrate`, with the given migrations. */
 export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
   Effect.flatMap(SqlClient, (sql) => sql.withTransaction(apply(sql, all, shown))).pipe(
     // Retry if another session holds a table for longer than a batch takes, or while an index is being built.

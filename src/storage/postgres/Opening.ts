@@ -46,7 +46,6 @@ export const unserved = (database: PostgresDatabase): Effect.Effect<void, Databa
 export const servedBy = (nodes: ReadonlyArray<{ readonly name: string }>): string =>
   `is served by ${nodes.map(({ name }) => name).join(", ")}: stop it first (a node that was killed counts for 20 s)`
 
-/** Runs queries over a separate connection. */
 const asking = <A>(
   database: PostgresDatabase,
   ask: (client: Client) => Promise<A>

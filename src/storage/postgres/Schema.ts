@@ -1,6 +1,6 @@
 /**
- * The tables on PostgreSQL. They are the tables that SQLite's migrations create (`test/storage/Engines.test.ts` compares them), with additions for
- * several writers: the leases of nodes, and sequences that are used under a row's lock.
+ * The tables on PostgreSQL. They are the tables that SQLite's migrations create (`test/storage/Engines.test.ts` compares them). There are additions
+ * for several writers: the leases of nodes, and sequences that are used under a row's lock.
  */
 import { migrationsTable } from "../database/Unusable.ts"
 
@@ -873,7 +873,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       record bigint NOT NULL
     )`
   ],
-  // Earlier versions still use the table of limits and distinguish dimensions by fewer columns.
+  // Earlier versions need the table of limits and distinguish dimensions by fewer columns, so they cannot serve after this migration.
   "0021_budgets": [
     `CREATE TABLE tollgate_ledger_budgets (
       id ${text} PRIMARY KEY,
@@ -921,7 +921,6 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `DROP TRIGGER tollgate_sql_signal ON tollgate_tenants_applications`,
     `CREATE TRIGGER tollgate_sql_signal AFTER DELETE OR UPDATE OF expires_at, allowed_models, tags ON tollgate_tenants_applications
       FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('id')`,
-    // The runs of API keys.
     `CREATE TABLE tollgate_runs (
       id ${text} PRIMARY KEY,
       tenant_id ${text} NOT NULL,
@@ -952,7 +951,6 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     // Nodes notice by themselves that a run has expired, so only an early end sends a signal.
     `CREATE TRIGGER tollgate_sql_signal AFTER UPDATE OF ended_at ON tollgate_runs
       FOR EACH ROW WHEN (NEW.ended_at < NEW.expires_at) EXECUTE FUNCTION tollgate_sql_signal('id')`,
-    // The tables of the module `budgets`.
     `CREATE TABLE tollgate_budgets_budgets (
       id ${text} PRIMARY KEY,
       -- NULL: of all tenants.
@@ -1206,8 +1204,8 @@ export const contracting: Readonly<Record<string, number>> = {
 }
 
 /**
- * Statements that set derived values after rows were copied with their numbers: the sequences, the booking times of the newest rows, and the counts
- * of budgets.
+ * Statements that set derived values after rows were copied with their numbers. These values are the sequences, the booking times of the newest rows,
+ * and the counts of budgets.
  */
 export const settle: ReadonlyArray<string> = [
   `SELECT setval('tollgate_ledger_accounts_seq', COALESCE(max(number), 0) + 1, false) FROM tollgate_ledger_accounts`,

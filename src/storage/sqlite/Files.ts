@@ -22,7 +22,6 @@ import {
 import type { Stats } from "node:fs"
 import { basename, dirname, join } from "node:path"
 
-/** The location of a deployment's data. */
 export interface Place {
   readonly data_dir: string
   /** The database file; `undefined` on PostgreSQL. */

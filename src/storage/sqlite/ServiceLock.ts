@@ -13,7 +13,6 @@ import * as Lock from "./Lock.ts"
 import { faultOf, wordsOf } from "./Opening.ts"
 import { DatabaseUnusable } from "../database/Unusable.ts"
 
-/** Another process is serving the database. */
 export class AlreadyServed extends Data.TaggedError("AlreadyServed")<{ readonly message: string }> {}
 
 export const lock = (database: string): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>

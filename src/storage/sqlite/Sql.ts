@@ -178,8 +178,8 @@ export const migrate = (file: string | undefined) =>
   })
 
 /**
- * Protects a host's objects that refer to a table while a migration replaces it: rows that would be deleted with the table, and views that would not
- * find it. Both settings belong to the connection and can be changed only outside a transaction.
+ * Protects a host's objects that refer to a table while a migration replaces it. Otherwise, rows that refer to the table would be deleted with it,
+ * and views would not find it. Both settings belong to the connection and can be changed only outside a transaction.
  */
 const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(SqlClient, (sql) =>
