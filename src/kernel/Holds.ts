@@ -45,7 +45,6 @@ const local = (): HoldsContract => {
   }
 }
 
-/** Wraps `then` so that only the first call runs it. */
 export const once = (then: () => void): (() => void) => {
   let done = false
   return () => {

@@ -1,6 +1,6 @@
 /**
  * Identifiers. They are opaque strings that begin with their kind and sort by creation time. An id consists of a prefix such as `acc_`, 10 characters
- * for the time in milliseconds and 12 random characters, in Crockford's base 32. They are not secret.
+ * for the time in milliseconds and 12 random characters, in Crockford's base 32. Ids are not secret.
  *
  * Where the specification is silent:
  * - A billing account's id is its tenant's id with `bil_` instead of `ten_`. Each tenant has exactly one account, so no lookup is needed.

@@ -67,7 +67,7 @@ let ended = loopTime()
 /**
  * Yields to all other work. All split work together runs only one slice between two polls of the sockets, so its tasks alternate. A call needs
  * several polls. Slices therefore pause for a quarter of the time that they ran. The pause grows up to the full time while other work is active for
- * more than half of it. Effect's `yieldNow` would continue before the event loop polls the sockets.
+ * more than half of the pause. Effect's `yieldNow` would continue before the event loop polls the sockets.
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
   waiting.push(() => resume(Effect.void))

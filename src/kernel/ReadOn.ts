@@ -1,6 +1,6 @@
 /**
  * Waits for external work that can cost money. If the waiting fiber is interrupted, the work can continue, so that the books record its outcome.
- * `ReadsOn` states for how long.
+ * `ReadsOn` determines for how long.
  */
 import { Cause, Effect, FiberId, HashSet } from "effect"
 

@@ -2,11 +2,11 @@
 export interface Room {
   readonly held: number
   /**
-   * Reserves bytes before the request to an upstream. Returns `false` if they are not free or if other responses for the account are waiting for
-   * bytes.
+   * Reserves bytes before the request to an upstream. Returns `false` if the budget does not allow them or if other responses for the account are
+   * waiting for bytes.
    */
   readonly reserve: (bytes: number) => boolean
-  /** Takes additional bytes if enough are free. Returns whether they were. */
+  /** Takes additional bytes if the budget allows them. Returns whether they were taken. */
   readonly take: (bytes: number) => boolean
   /**
    * Raises the share to a total of `bytes` in one step, so that two responses never wait for each other. Returns `undefined` if the bytes are
