@@ -188,7 +188,7 @@ export interface GateContract {
    * may pay. Free requests that reach a provider need this check.
    */
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
-  /** Returns the admission of a held call that is open or whose settlement is not written yet; otherwise `undefined`. */
+  /** Returns the admission of a held call until its settlement is written. Returns `undefined` afterwards, and for a call that is not held. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /** Returns whether a held call has ended, or the run that admitted it has ended. The code that finds this should resume the call. */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
@@ -726,7 +726,6 @@ class MeteredValue<A> implements Metered<A> {
 class Admitted implements Admission {
   declare readonly [admitted]: true
   private receipt: Receipt | undefined
-  /** The first outcome given. It is final. */
   private ending: Ending | undefined
   readonly call: string
   readonly at: number

@@ -110,7 +110,7 @@ const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof
 /** The rate limits of calls that failed after their admission, by failure. */
 const ratesOfFailures = new WeakMap<object, RatesAt>()
 
-/** Stores the rate limits of an admitted call with its failure. No two calls may share an instance. */
+/** Stores the rate limits of an admitted call with its failure. No two calls may share the failure's instance. */
 export const noteRates = (problem: ProblemInstance<string>, rates: RatesAt | undefined): void => {
   if (rates !== undefined) ratesOfFailures.set(problem, rates)
 }

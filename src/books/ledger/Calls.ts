@@ -10,7 +10,6 @@ import { withDimensions } from "./rows/Dimensions.ts"
 import { accountsTable } from "./rows/Rows.ts"
 import type { Source } from "./rules/Transaction.ts"
 
-/** A call that has been admitted but not settled. */
 export interface OpenCall {
   readonly call: string
   readonly payer: Source

@@ -37,7 +37,6 @@ export interface Figures {
   readonly token_details?: TokenDetails | undefined
 }
 
-/** A line with the units that it charges. */
 export interface Billed extends Line {
   readonly line: PriceLine
 }

@@ -10,7 +10,6 @@ export interface ClosingBalance {
   /** The account's number in the tables. */
   readonly account: number
   readonly id: string
-  /** The number of the entry. */
   readonly entry: number
   readonly balance: bigint
 }
@@ -114,7 +113,10 @@ export const movementsAfter = (
     )
   )
 
-/** Finds the last row up to `last` with an entry from before the time `at`; 0 if there is none. It assumes that rows are in chronological order. */
+/**
+ * Finds the last row up to `last` with an entry from before the time `at`; 0 if there is none. The search assumes that rows are in chronological
+ * order.
+ */
 export const lastEntryBefore = Effect.fnUntraced(function* (
   sql: SqlClient,
   at: number,

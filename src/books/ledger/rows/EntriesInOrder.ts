@@ -131,7 +131,6 @@ export const entryOfCharge = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** A call with the tenant that paid for it. */
 export interface PaidCall extends ChargedCall {
   /** The tenant of the caller's credential. */
   readonly tenant_id: string

@@ -10,7 +10,6 @@ export interface OpenCall {
   /** The time of the admission, in milliseconds since 1970. */
   readonly at: number
   readonly amount: Nano
-  /** The run of the process that admitted the call. */
   readonly run: string
   readonly account_id: string
   readonly tenant_id: string

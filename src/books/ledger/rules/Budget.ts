@@ -210,7 +210,6 @@ export const isOfWays = ({ terms: { applies_to } }: Budget): boolean =>
 const hasTag = (tags: string, tag: string): boolean =>
   `\n${tags}${tag.includes("=") ? "\n" : ""}`.includes(`\n${tag}${tag.includes("=") ? "\n" : "="}`)
 
-/** The minimum that a call needs. */
 export interface Needs {
   readonly usd: Nano
   readonly tokens: number
@@ -281,7 +280,6 @@ export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget => {
     : counting(budget, spent, reserved + usd, used, tokens_reserved + tokens, requests + 1, open + 1)
 }
 
-/** A call's reservation and its final figures. */
 export interface Settling {
   readonly reserved: Nano
   readonly tokens_reserved: number

@@ -38,7 +38,6 @@ export interface BudgetsAtHand {
 
 export interface Counted {
   readonly budgets: ReadonlyArray<Budget>
-  /** The indexes of the `ways` that budgets exclude. */
   readonly barred: ReadonlyArray<number>
   /** The refusal by the first of these budgets. */
   readonly refusal?: Shortage | undefined

@@ -12,9 +12,9 @@ export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavaila
   code: "books_unavailable",
   fields: {
     /**
-     * `false` means that nothing was written. `true` means that the transaction might have been written or might still be written. No reply arrived
-     * in time, the writer ended before it replied, or the disk failed during the commit. The HTTP body omits this field, so a client always reads
-     * `false`.
+     * `false` means that nothing was written. `true` means that the transaction might have been written or might still be written. In that case, no
+     * reply arrived in time, the writer ended before it replied, or the disk failed during the commit. The HTTP body omits this field, so a client
+     * always reads `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },

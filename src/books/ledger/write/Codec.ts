@@ -1,8 +1,8 @@
 /**
  * Encodes transactions and outcomes as a tape for the writer's thread. A tape contains numbers in one array and strings in another. They are read in
  * the order they were written. Every call is encoded twice. A tape takes half the time of positional JSON and a sixth of the time of a structured
- * clone. The postings of a call are encoded field by field. All other postings are rare and use JSON, with money as `{ nano: "…" }` and bytes as `{
- * bytes: "…" }`.
+ * clone. The postings of a call are encoded field by field. All other postings are rare and use JSON. Money is written as `{ nano: "…" }`, and bytes
+ * as `{ bytes: "…" }`.
  *
  * Payers, facts and error types recur. Each of these terms is sent only once; later messages contain its number.
  */

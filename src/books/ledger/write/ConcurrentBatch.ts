@@ -168,8 +168,9 @@ const budgetsOf = (
 }
 
 /**
- * Locks the rows that the transactions touch and reads them into the memory. `bookedAt` is the time of the owners' newest row. No later row must have
- * an earlier time. `seqs` contains the numbers of the new rows. The numbers are drawn under the locks, so they ascend within an account or a tenant.
+ * Locks the rows that the transactions touch and reads them into the memory. `bookedAt` is the time of the owners' newest row. Later rows must not
+ * have an earlier time. `seqs` contains the numbers of the new rows. The numbers are drawn under the locks, so they ascend within an account or a
+ * tenant.
  */
 export function* load(
   transactions: ReadonlyArray<Transaction>,

@@ -13,7 +13,6 @@ import * as Frames from "./Frames.ts"
 import type { Frame } from "./Frames.ts"
 import type { Door } from "./Thread.ts"
 
-/** Transactions that wait for a batch. */
 export interface Submitted {
   /** When the transactions were sent, in milliseconds since 1970. */
   readonly now: number
