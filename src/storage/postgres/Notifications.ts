@@ -53,7 +53,7 @@ export const make = Effect.gen(function* () {
   const closing = new Promise<void>((done) => (close = done))
   const parts: Parts = { connect, self: yield* Ids.make("run"), listeners: new Map(), state, closing }
 
-  // While there are no polls, tell the listeners at this interval to clear their caches.
+  // While there are no polls, make the listeners clear their caches at this interval.
   const blind = setInterval(() => state.connection === undefined && tellBlindness(parts), pollPatience).unref()
   // Wait until the first connection is open or has failed, before anything is cached.
   let listening = Promise.resolve()
