@@ -39,7 +39,7 @@ export interface BudgetsAtHand {
 export interface Counted {
   readonly budgets: ReadonlyArray<Budget>
   readonly barred: ReadonlyArray<number>
-  /** The refusal by the first of these budgets. */
+  /** The refusal by the first budget that excludes one of the `ways`. */
   readonly refusal?: Shortage | undefined
 }
 
