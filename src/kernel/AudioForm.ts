@@ -1,18 +1,18 @@
 /**
- * Detects the audio formats whose byte count limits their duration: MP3 at a constant or variable bit rate, and WAV files with raw samples. FLAC,
- * Opus, Vorbis and AAC are excluded, because they encode silence in almost no bytes.
+ * Detects audio formats with a minimum byte rate, so that a file's size limits its duration: MP3 at a constant or variable bit rate, and WAV with raw
+ * samples. FLAC, Opus, Vorbis and AAC are excluded, because they encode silence in almost no bytes.
  */
 
-/** The minimum number of bytes per second of audio: MP3 at its lowest bit rate. */
+/** The minimum number of bytes per second of MP3 audio, at its lowest bit rate. */
 export const bytesASecond = 1_000
 
 const tagHead = 10
 
-/** Returns the length of the ID3 tag at the start of a file, or 0 if there is no tag that every decoder would skip. */
+/** Returns the length in bytes of the ID3 tag at the start of a file. Returns 0 if there is no tag, or if decoders disagree about its length. */
 export const tagBytesOf = (head: Buffer): number => {
   if (head.length < tagHead || head.toString("latin1", 0, 3) !== "ID3") return 0
   const sizes = head.subarray(6, tagHead)
-  // Decoders disagree about sizes whose bytes use more than seven bits.
+  // A size uses seven bits of each byte. Decoders disagree about sizes that use the eighth bit.
   if (sizes.some((byte) => byte > 0x7f)) return 0
   const size = sizes.reduce((sum, byte) => sum * 128 + byte, 0)
   return tagHead + size
@@ -34,7 +34,7 @@ export const isWave = (head: Buffer): boolean =>
 const plainFormats: ReadonlySet<number> = new Set([1, 3, 6, 7])
 const extensible = 0xfffe
 
-/** Returns the bytes per second of a WAV file, or 0 if its samples are not raw or its format is not at the start of the file. */
+/** Returns the bytes per second of a WAV file, or 0 if its samples are not raw or its format is not the first chunk. */
 export const bytesASecondOf = (head: Buffer): number => {
   if (head.length < 36 || !isWave(head) || head.toString("latin1", 12, 16) !== "fmt ") return 0
   const named = head.readUInt16LE(20)

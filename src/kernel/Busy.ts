@@ -1,14 +1,13 @@
-/** The refusal sent when the process's byte budget is exhausted. */
+/** The refusal of a request when the bodies and responses of other requests have exhausted the process's byte budget. */
 import { Problem } from "./Problem.ts"
 
-/** The bodies and responses of other requests have exhausted the byte budget. */
 export class Busy extends Problem<Busy>()("Busy", {
   status: 503,
   error: "too many large requests at once; try again shortly",
   code: "busy"
 }) {}
 
-/** The error text for a call whose response did not fit into the byte budget. The call is still charged. */
+/** The error text if a call's response did not fit into the byte budget. The call is still charged. */
 export const noRoomForAnswer =
   "the response did not fit in memory next to other large responses; the call was charged anyway"
 

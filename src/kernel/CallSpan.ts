@@ -2,7 +2,6 @@
 import { Effect, Exit } from "effect"
 import type { Tracer } from "effect"
 
-/** The outcome of a call. */
 export interface SpanOutcome {
   readonly provider: string
   /** The model that served the call in place of the requested model. */

@@ -1,21 +1,21 @@
 /**
- * Counts requests per key in clock periods, for rate limits. The counters are in memory. A process that serves alone counts for itself. The processes
- * that serve together count at one of them (`app/workers`), so that a limit applies to all of them.
+ * Counts requests per key in clock periods, for rate limits. The counters are in memory. A process that serves alone keeps its own counters.
+ * Processes that serve together use the counters of one process (`app/workers`), so a limit applies to all of them.
  */
 import { Context, Effect } from "effect"
 
 export interface CountsContract {
-  /** Counts one more request for the key, and returns the requests in the period that contains `now`, including this one. */
+  /** Counts a request for the key. Returns the number of requests in the period that contains `now`, including this request. */
   readonly add: (key: string, period_ms: number, now: number) => Effect.Effect<number>
 }
 
 /**
- * The maximum number of counters per period. Beyond it, each new counter replaces the oldest. Counters per network cannot limit a sender with that
- * many networks anyway, and such a sender must not use up the limits of others.
+ * The maximum number of counters per period. Beyond it, each new counter replaces the oldest. A sender with that many networks can evade limits per
+ * network anyway, and must not block other senders.
  */
 const countersMax = 100_000
 
-/** The counters of one length of period. */
+/** The counters for one period length, in milliseconds. */
 export class PeriodCounts {
   private readonly length: number
   private current = 0
@@ -27,7 +27,7 @@ export class PeriodCounts {
 
   add(key: string, now: number): number {
     const period = Math.floor(now / this.length)
-    // The requests of several processes may arrive out of order. A late one counts in the current period.
+    // The requests of several processes can arrive out of order. A late request counts in the current period.
     if (period > this.current) {
       this.current = period
       this.counts = new Map()
@@ -40,7 +40,7 @@ export class PeriodCounts {
   }
 }
 
-/** Counters of this process. */
+/** Creates counters in this process's memory. */
 export const make = () => {
   const all = new Map<number, PeriodCounts>()
   return {
@@ -64,5 +64,5 @@ export const counts: Effect.Effect<CountsContract> = Effect.map(Counts, (shared)
   return { add: (key, period_ms, now) => Effect.sync(() => own.add(key, period_ms, now)) }
 })
 
-/** The milliseconds until the next period. */
+/** Returns the milliseconds until the next period. */
 export const leftOf = (period_ms: number, now: number): number => (Math.floor(now / period_ms) + 1) * period_ms - now

@@ -3,8 +3,8 @@
 /** Quotes a cell if it contains a quote, a line break, or a separator of any locale. */
 export const quoted = (text: string): string => (/[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-/** Characters that begin a formula in a spreadsheet, with the full-width forms that East Asian versions read alike. */
+/** Characters that begin a formula in a spreadsheet, including the full-width forms that East Asian versions accept. */
 const beginsFormula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
 
-/** Writes a cell so that no spreadsheet treats it as a formula. An apostrophe precedes a text that begins like one. */
+/** Writes a cell so that no spreadsheet treats it as a formula. Text that begins like a formula gets a leading apostrophe. */
 export const cell = (text: string): string => quoted(beginsFormula.test(text) ? `'${text}` : text)

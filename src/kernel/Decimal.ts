@@ -25,5 +25,4 @@ const marked = new RegExp(`"${mark}(-?[0-9.]+)"`, "g")
 /** Replaces the marked strings in JSON text with the digits of their decimals. */
 export const unmarked = (text: string): string => (text.includes(mark) ? text.replace(marked, "$1") : text)
 
-/** Serializes a value as JSON. */
 export const write = (value: unknown): string => unmarked(JSON.stringify(value))

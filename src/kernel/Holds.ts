@@ -1,15 +1,15 @@
 /**
- * Limits how many of something are open at a time for one key, such as an account's event streams, among all processes that serve together
- * (`app/workers`). A process that serves alone counts its own.
+ * Limits how many slots a key can hold at a time, such as the open event streams of an account. Processes that serve together share the limit
+ * (`app/workers`). A process that serves alone counts its own slots.
  */
 import { Context, Effect } from "effect"
 
 export interface HoldsContract {
-  /** Takes one of `most` places for the key. Returns how to give it back, once; `undefined` if all are taken. */
+  /** Claims one of `most` slots for the key. Returns a function that releases the slot once, or `undefined` if no slot is free. */
   readonly take: (key: string, most: number) => Effect.Effect<(() => void) | undefined>
 }
 
-/** The places that are taken, by key. */
+/** The number of claimed slots per key. */
 export class Taken {
   private readonly counts = new Map<string, number>()
 
@@ -28,7 +28,7 @@ export class Taken {
   }
 }
 
-/** The places that several processes share; `undefined` if each service counts its own. */
+/** The slots that several processes share; `undefined` if each service counts its own. */
 export class Holds extends Context.Reference<Holds>()("tollgate/kernel/Holds", {
   defaultValue: (): HoldsContract | undefined => undefined
 }) {}
@@ -54,5 +54,5 @@ export const once = (then: () => void): (() => void) => {
   }
 }
 
-/** The shared places, or new ones that belong to the service. */
+/** The shared slots, or new slots that belong to the service. */
 export const holds: Effect.Effect<HoldsContract> = Effect.map(Holds, (shared) => shared ?? local())

@@ -46,7 +46,7 @@ const time = (millis: number): string => {
   return (lastTime = text)
 }
 
-// Draw random bytes in blocks, so that one system call provides enough for 341 ids.
+// Draw random bytes in blocks: one system call provides enough for 341 ids.
 const pool = new Uint16Array(2048)
 let drawn = pool.length
 
@@ -60,5 +60,4 @@ const random = (): string => {
   return text
 }
 
-/** Generates an id with `millis` as its creation time. */
 export const at = (kind: Kind, millis: number): string => `${kind}_${time(millis)}${random()}`

@@ -1,6 +1,6 @@
 /**
- * Identifiers. They are opaque strings that begin with their kind and sort by creation time: a prefix such as `acc_`, 10 characters for the time in
- * milliseconds and 12 random characters, all in Crockford's base 32. They are not secret.
+ * Identifiers. They are opaque strings that begin with their kind and sort by creation time. An id consists of a prefix such as `acc_`, 10 characters
+ * for the time in milliseconds and 12 random characters, in Crockford's base 32. Ids are not secret.
  *
  * Where the specification is silent:
  * - A billing account's id is its tenant's id with `bil_` instead of `ten_`. Each tenant has exactly one account, so no lookup is needed.
@@ -34,13 +34,10 @@ export const RunId = Schema.String.pipe(Schema.brand("RunId"))
 export type CallId = typeof CallId.Type
 export const CallId = Schema.String.pipe(Schema.brand("CallId"))
 
-/** Returns the id of a call's usage record. */
 export const usageOf = (call: string): string => `use_${call.slice(call.indexOf("_") + 1)}`
 
-/** Returns the billing account of a tenant. */
 export const billingAccountOf = (tenant: string): BillingAccountId =>
   `bil_${tenant.slice(tenant.indexOf("_") + 1)}` as BillingAccountId
 
-/** Returns the tenant of a billing account. */
 export const tenantOf = (billing_account: string): TenantId =>
   `ten_${billing_account.slice(billing_account.indexOf("_") + 1)}` as TenantId

@@ -1,8 +1,8 @@
-/** The refusal of a request with an invalid field. It is used in every domain. */
+/** The refusal of a request with an invalid field. Every domain uses it. */
 import { ParseResult, Schema } from "effect"
 import { Problem } from "./Problem.ts"
 
-/** Field names and rules may repeat the caller's input, so their length is limited. */
+/** Field names and rules can repeat the caller's input, so their length is limited. */
 const lengthMax = 200
 
 const shortened = (text: string): string => (text.length > lengthMax ? `${text.slice(0, lengthMax)}...` : text)

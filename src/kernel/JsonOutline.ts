@@ -16,11 +16,12 @@ export interface Place {
   readonly to: number
 }
 
-/** The maximum size of an outline, in bytes. */
 const outlineMax = 2 * 1024 * 1024
-/** The length above which other members of the outermost object are emptied as well, if the long members belong to that object. */
+/**
+ * The maximum length in bytes of other members of the outermost object. Longer members are emptied as well, if the long members belong to that
+ * object.
+ */
 const memberMax = 256 * 1024
-/** The maximum number of members that may be emptied. */
 const placesMax = 100_000
 
 const [other, opensObject, opensList, closing, comma, colon, string] = [0, 1, 2, 3, 4, 5, 6]
@@ -65,9 +66,8 @@ export class JsonOutline {
     this.long = long
   }
 
-  /** Processes the next chunk. */
   take(chunk: Buffer): void {
-    /** The start of the chunk's bytes that belong to the outline. */
+    /** The start of the chunk's bytes that belong to the outline; -1 while a value is being emptied. */
     let from = this.outside === -1 ? 0 : -1
     for (let at = 0; at < chunk.length && !this.failed; at++) {
       if (this.inString) {
@@ -102,12 +102,15 @@ export class JsonOutline {
     this.before += chunk.length
   }
 
-  /** Returns the outline's bytes. They may not be valid JSON. */
+  /** Returns the outline's bytes. They might not be valid JSON. */
   get bytes(): Buffer {
     return Buffer.concat(this.pieces)
   }
 
-  /** Returns the parsed outline, after all bytes have been read. Returns `undefined` if they are not a JSON object or the outline is too long. */
+  /**
+   * Returns the parsed outline, after all bytes have been read. Returns `undefined` if they are not a JSON object, or if the outline is too long or
+   * has too many emptied values.
+   */
   get value(): Readonly<Record<string, unknown>> | undefined {
     if (this.failed || this.depth !== 0) return undefined
     try {
@@ -127,7 +130,7 @@ export class JsonOutline {
 
   /**
    * Skips the array or object that is being emptied, up to its end, a long string or the end of the chunk. This loop must be fast, because a vendor
-   * may send megabytes of brackets.
+   * can send megabytes of brackets.
    */
   private skip(chunk: Buffer, from: number): number {
     const { length } = chunk
@@ -180,7 +183,7 @@ export class JsonOutline {
     }
   }
 
-  /** Returns whether the value of a member that may have to be emptied begins here. */
+  /** Returns whether a value begins here that might have to be emptied. */
   private beginsMember(kind: number): boolean {
     return (
       (kind === string || kind === opensObject || kind === opensList) &&
@@ -197,7 +200,6 @@ export class JsonOutline {
     else this.depth++
   }
 
-  /** Empties the current member. */
   private emptyMember(): void {
     const kept = this.bytes.subarray(0, this.member)
     this.pieces.length = 0
@@ -230,7 +232,7 @@ export class JsonOutline {
     else this.pieces.push(Buffer.from(chunk.subarray(from, to)))
   }
 
-  /** Finds the end of the string, or the end of the chunk if the string does not end in it. */
+  /** Returns the position of the string's closing quote, or the chunk's length if the string does not end in the chunk. */
   private endOfString(chunk: Buffer, from: number): number {
     let at = from
     if (this.escaped) {
@@ -254,7 +256,7 @@ export class JsonOutline {
 
 const walked = 64
 
-/** Finds the end of a short string that begins at `from`. Returns -1 if the string is longer. */
+/** Finds the closing quote of a short string that begins at `from`. Returns -1 if it is not among the next `walked` bytes of the chunk. */
 const endOfShort = (chunk: Buffer, from: number): number => {
   const stop = Math.min(chunk.length, from + walked)
   for (let at = from; at < stop; at++) {

@@ -4,7 +4,10 @@ export const quote = 0x22
 export const backslash = 0x5c
 const walked = 64
 
-/** Finds the end of the string that begins at `from`. Short strings are scanned byte by byte; long ones are searched with `indexOf`. */
+/**
+ * Returns the position of the closing quote of the string that begins at `from`, or the length of `bytes` if there is none. Short strings are scanned
+ * byte by byte. Long strings are searched with `indexOf`.
+ */
 export const endOfString = (bytes: Buffer, from: number): number => {
   for (let at = from; at < bytes.length;) {
     for (const stop = at + walked; at < stop; at++) {
@@ -30,7 +33,8 @@ export interface Written {
 }
 
 /**
- * Finds the value of a member in an object's JSON. Returns `undefined` if the member is missing or repeated, or if an escaped name might repeat it.
+ * Finds the value of a member in an object's JSON. Returns `undefined` if the member is missing or repeated, or if the object has an escaped name,
+ * because that name might repeat it.
  */
 export const memberOf = (json: Buffer, name: string): Written | undefined => {
   let depth = 0

@@ -4,11 +4,11 @@
  *
  * Where the specification is silent:
  * - A call may have up to 8 tags, including those of its key, with a total of at most 1,024 bytes. A name must consist of 1 to 64 characters from
- *   `A-Z a-z 0-9 _ . -`. A value must consist of 1 to 128 printable characters, and in `X-Tags` these must be ASCII without commas. A value may
+ *   `A-Z a-z 0-9 _ . -`. A value must consist of 1 to 128 printable characters, and in `X-Tags` these must be ASCII without commas. A value can
  *   contain `=`. Spaces around a pair are ignored.
  * - In OpenAI's `metadata`, an entry is a tag if its name is a valid tag name and its value is a string. Other entries are passed on without becoming
  *   tags, because vendors allow them. Too many tags, or a value that is too long, are refused with 400, as in `X-Tags`.
- * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags. A bare word becomes the tag `word=true`, so an array may contain several
+ * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags. A bare word becomes the tag `word=true`, so an array can contain several
  *   words.
  * - The end user is the first of `safety_identifier`, `user` and Anthropic's `metadata.user_id` that is not empty. A string with more than 128
  *   characters or with control characters is accepted, as vendors do, but recorded as its hash (`sha256:…`). Requests for images, speech and
@@ -24,7 +24,7 @@ import { InvalidRequest } from "./InvalidRequest.ts"
 export const tagsMax = 8
 const bytesMax = 1_024
 
-/** Returns whether a tag may have this name. `__proto__` is excluded, because a JSON object would lose it. */
+/** Returns whether a tag can have this name. `__proto__` is excluded, because a JSON object would lose it. */
 export const isName = (name: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(name) && name !== "__proto__"
 /** Returns whether this string is valid as a tag's value or an end user's name. */
 export const isText = (value: string): boolean => /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]{1,128}$/u.test(value)
@@ -53,7 +53,7 @@ const pairOf = (line: string): readonly [string, string] => {
   return [line.slice(0, end), line.slice(end + 1)]
 }
 
-/** Returns whether a call can have this tag. `name=value` stands for that value, and `name` alone for any value. */
+/** Returns whether the text is a valid tag: `name=value`, or a name alone, which stands for any value. */
 export const isTag = (tag: string): boolean => {
   if (!tag.includes("=")) return isName(tag)
   const [name, value] = pairOf(tag)
@@ -112,7 +112,7 @@ export const mergedWithin = (first: Labels | undefined, then: Labels): Labels =>
 
 const isTooMuch = (tags: string): boolean => read(tags).size > tagsMax || isLong(tags)
 
-/** The labelled callers derived from each caller. Equal labels return the same object, because the object serves as a cache key. */
+/** The labelled callers derived from each caller. Equal labels yield the same object, because other caches use it as a key. */
 const known = new WeakMap<Caller, Map<string, Caller>>()
 const knownMax = 1_000
 
@@ -133,7 +133,7 @@ const labelled = (caller: Caller, labels: Labels, field: string): Caller | Inval
   return made
 }
 
-/** Adds a tag. Returns a refusal if the tag is invalid. */
+/** Adds a tag. Returns a refusal if the tag is invalid, has two values or exceeds the number of tags. */
 const put = (tags: Tags, field: string, name: string, value: string): InvalidRequest | undefined => {
   if (!isName(name)) return InvalidRequest.of(field, `must have ${nameRule}`)
   if (!isText(value)) return InvalidRequest.of(field, `must have ${valueRule}`)
@@ -152,7 +152,7 @@ interface Headers {
 
 const tagsHeader = "X-Tags"
 
-/** Adds the labels in a request's headers to the caller. Returns the given object if there are none. */
+/** Adds the labels in a request's headers to the caller. Returns the same object if there are none, or a refusal if `X-Tags` is invalid. */
 export const ofHeaders = (caller: Caller, request: Headers): Caller | InvalidRequest => {
   const text = request.header("x-tags")
   const tagged = text === undefined ? caller : ofTagsHeader(caller, text)
@@ -197,14 +197,13 @@ const withTag = (caller: Caller, name: string, value: string): Caller => {
 
 // ---- bodies -------------------------------------------------------------------------------------------------------------
 
-/** The members of a body that can contain labels. */
 interface Labelling {
   readonly metadata?: unknown
   readonly user?: unknown
   readonly safety_identifier?: unknown
 }
 
-/** Adds the labels in a request's unvalidated body to the caller. Returns the given object if there are none. */
+/** Adds the labels in a request's unvalidated body to the caller. Returns the same object if there are none, or a refusal if a tag is invalid. */
 export const ofBody = (caller: Caller, body: unknown, isAnthropic: boolean, hash: Hash): Caller | InvalidRequest => {
   if (typeof body !== "object" || body === null) return caller
   const { metadata, safety_identifier, user } = body as Labelling

@@ -1,8 +1,8 @@
 /**
  * Work that a service repeats, such as sending emails, expiring transfers and polling jobs. A service describes the work as a `Job`, and its
  * `layerJobs` runs the job in a loop. The loop continues after a failed iteration, even after a defect. It reports every iteration, so a stuck loop
- * is visible (`operations/ops/Loops`). If several processes share a database, only one of them runs the loop (`Leadership`). Iterations on two nodes may
- * still overlap, so the conditions in their statements must keep them from doing the work twice.
+ * is visible (`operations/ops/Loops`). If several processes share a database, only one of them runs the loop (`Leadership`). Iterations on two nodes
+ * can still overlap, so the conditions in their statements must prevent duplicate work.
  */
 import { Cause, Context, Duration, Effect, Layer, Option, Queue } from "effect"
 import type { Scope } from "effect"
@@ -32,7 +32,6 @@ export interface Waker {
   readonly wake: Effect.Effect<void>
   /** Works like `wake`, for code outside an effect. */
   readonly wakeNow: () => void
-  /** Waits for the next wake-up. */
   readonly woken: Effect.Effect<void>
 }
 
@@ -44,7 +43,6 @@ export const waker: Effect.Effect<Waker> = Effect.map(Queue.dropping<void>(1), (
 export interface LeadershipContract {
   /** Returns whether this node is the leader, the node that runs the loops for all nodes. */
   readonly leads: () => boolean
-  /** Waits until this node leads. */
   readonly gained: Effect.Effect<void>
   /** Starts a loop's next iteration early, on the leader. */
   readonly wakeLeader: (loop: string) => Effect.Effect<void>
@@ -76,7 +74,7 @@ export interface Job {
   readonly turn: Effect.Effect<Duration.DurationInput | undefined, unknown>
   /** Starts iterations early. Absent if nothing wakes the job during a pause. */
   readonly waker?: Waker
-  /** Whether every node runs the job, either because it concerns the node's own memory or because any node may do the work first. */
+  /** Whether every node runs the job, because the job concerns the node's own memory or because any node can do the work first. */
   readonly everywhere?: boolean
   /**
    * Loads work that others have begun. For the work of other nodes, it runs before a new leader's first iteration and whenever another node wakes the
@@ -112,7 +110,7 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
     const leadership = job.everywhere === true ? undefined : yield* Leadership
     const woken = waker?.woken ?? Effect.never
     let failures = 0
-    /** Whether others may have begun work that is not loaded yet. */
+    /** Whether other nodes or services might have begun work that is not loaded yet. */
     let behind = false
     behind = yield* followed(job, leadership, () => {
       behind = true
@@ -129,7 +127,7 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
             observe(name, { _tag: "Ended" })
             behind = true
             if (waker === undefined) return leadership.gained
-            // Forward a wake-up immediately, because the last local one may not have been handled.
+            // Forward a wake-up immediately, because the last local wake-up might not have been handled.
             const passOn = leadership
               .wakeLeader(name)
               .pipe(Effect.zipRight(Effect.sleep(wakePause)), Effect.zipRight(woken), Effect.forever)

@@ -5,11 +5,11 @@ import { counts, leftOf } from "./Counts.ts"
 const minute = 60_000
 
 export interface MinuteLimit {
-  /** Counts a request. Returns the number of seconds to wait if the account has exceeded its limit for this minute. */
+  /** Counts a request. Returns the number of seconds to wait if the account has exceeded its limit for this minute, otherwise `undefined`. */
   readonly take: (account: string, now: number) => Effect.Effect<number | undefined>
 }
 
-/** `name` tells the limit's counters from those of other limits. */
+/** `most` is the number of requests per minute. `name` separates the limit's counters from those of other limits. */
 export const make = (name: string, most: number): Effect.Effect<MinuteLimit> =>
   Effect.map(counts, ({ add }) => ({
     take: (account, now) =>

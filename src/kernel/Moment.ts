@@ -1,7 +1,7 @@
 /** Instants. In code and rows, they are whole milliseconds since 1970. On the wire, they are ISO 8601 strings in UTC, with milliseconds. */
 import { ParseResult, Schema } from "effect"
 
-// RFC 3339 requires a date, a time with seconds, and an offset. A bare date means the start of that day in UTC.
+// RFC 3339 requires a date, a time with seconds, and an offset. This pattern also accepts a bare date, for the start of that day in UTC.
 const pattern = /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?([Zz]|[+-]\d{2}:\d{2}))?$/
 
 /** Parses an RFC 3339 string. Returns `undefined` if it is not a valid instant (for example, 30 February). */
@@ -23,7 +23,6 @@ export const toIso = (millis: number): string => toDate(millis).toISOString()
 /** Formats the instant's UTC day: `2026-03-01`. */
 export const toDay = (millis: number): string => toIso(millis).slice(0, 10)
 
-/** An instant on the wire. */
 export const Moment: Schema.Schema<number, string> = Schema.transformOrFail(Schema.String, Schema.Int, {
   strict: true,
   decode: (text, _, ast) => {

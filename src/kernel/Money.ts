@@ -1,10 +1,10 @@
 /**
- * Money as exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD). They are converted to and from decimal literals on the wire and text in database
- * rows. Every `bigint` in this code base is money or a unit price (`Price`).
+ * Money as exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD). They are decimal literals on the wire and text in database rows. Every `bigint`
+ * in this code base is money or a unit price (`Price`).
  *
  * Where the specification is silent:
- * - Money appears as a JSON number with all its digits. An amount that a double cannot represent (above 8 million USD) is held as a `kernel/Decimal`
- *   until `http/transport/Json` or `http/transport/Reply` writes it. In a request, a number of this size is read from its literal.
+ * - Money appears as a JSON number with all its digits. An amount that a double cannot represent (possible only above 8 million USD) is a
+ *   `kernel/Decimal` until `http/transport/Json` or `http/transport/Reply` writes it. In a request, a number of this size is read from its literal.
  */
 import { ParseResult, Schema } from "effect"
 import { Decimal } from "./Decimal.ts"
@@ -23,7 +23,7 @@ const literal = /^([+-]?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/
 
 /**
  * Parses a decimal literal as an integer of 10^-`places`. Further digits are rounded half-up (away from zero). Returns `undefined` if the string is
- * not a decimal literal.
+ * not a decimal literal or the number is too large.
  */
 export const fromDecimal = (text: string, places: number): bigint | undefined => {
   const match = literal.exec(text)

@@ -33,13 +33,11 @@ export const PageQuery = {
   )
 } as const
 
-/** The requested page. */
 export interface PageOf {
   readonly page: number
   readonly per_page: number
 }
 
-/** Creates the schema of a page of records. */
 export const Paginated = <A, I, R>(record: Schema.Schema<A, I, R>) =>
   Schema.Struct({
     page: Schema.Int,
@@ -49,7 +47,6 @@ export const Paginated = <A, I, R>(record: Schema.Schema<A, I, R>) =>
     records: Schema.Array(record)
   })
 
-/** A page of records. */
 export interface Paged<A> extends PageOf {
   readonly total_pages: number
   readonly total_records: number

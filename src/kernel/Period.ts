@@ -15,7 +15,7 @@ export const numberOf = (period: Period, millis: number): number => {
   return date.getUTCFullYear() * 12 + date.getUTCMonth()
 }
 
-/** Returns the start of a period. */
+/** Returns the first instant of a period, in milliseconds since 1970. */
 export const startOf = (period: Period, number: number): number =>
   period === "week" ? (number * 7 - daysBefore) * day : Date.UTC(Math.floor(number / 12), number % 12)
 

@@ -1,6 +1,6 @@
 /**
- * Splits long work on the main thread into slices, so that other work waits for at most one slice. If other work needs the time, it gets as much as
- * the slices.
+ * Splits long work on the main thread into slices, so that other work waits for at most one slice. If other work needs time, it gets as much as the
+ * slices.
  */
 import { Effect } from "effect"
 
@@ -36,7 +36,7 @@ export const allInPieces = <R extends Range, A, E>(
 
 // ---- turns ----------------------------------------------------------------------------------------------------------------------
 
-/** The time that this thread's event loop was active and idle, in milliseconds. */
+/** How long this thread's event loop was active and idle, in milliseconds. */
 interface LoopTime {
   readonly active: number
   readonly idle: number
@@ -66,8 +66,8 @@ let ended = loopTime()
 
 /**
  * Yields to all other work. All split work together runs only one slice between two polls of the sockets, so its tasks alternate. A call needs
- * several polls. After a slice, other work therefore receives a quarter of the slice's time, or all of it while it uses more than half of its share.
- * Effect's `yieldNow` would continue before the event loop polls the sockets.
+ * several polls. Slices therefore pause for a quarter of the time that they ran. The pause grows up to the full time while other work is active for
+ * more than half of the pause. Effect's `yieldNow` would continue before the event loop polls the sockets.
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {
   waiting.push(() => resume(Effect.void))

@@ -17,7 +17,6 @@ export interface Line {
   readonly price: UnitPrice
 }
 
-/** Adds up the lines and rounds the total. */
 export const charge = (lines: ReadonlyArray<Line>): Nano => {
   let atto = 0n
   for (const { price, units } of lines) atto += BigInt(units) * price

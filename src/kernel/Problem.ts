@@ -17,7 +17,6 @@ import { HttpApiSchema } from "@effect/platform"
 import { ParseResult, Schema } from "effect"
 import type { Cause } from "effect"
 
-/** The body of every refusal. */
 export interface ProblemBody {
   readonly error: string
   readonly code?: string
@@ -34,7 +33,6 @@ export interface ProblemWords {
 
 export interface ProblemInstance<Tag extends string> extends Cause.YieldableError {
   readonly _tag: Tag
-  /** The HTTP status. */
   readonly status: number
   /** The code of the body; `undefined` if the specification does not define one. */
   readonly code: string | undefined
@@ -79,7 +77,7 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
 /** The member names that every instance already uses. */
 type Reserved = Exclude<keyof ProblemInstance<string> | keyof ProblemWords, symbol>
 
-/** A type error for a field with a reserved name. The compiler shows the text of the impossible property. */
+/** A type error for a field with a reserved name. The compiler prints the text of the impossible property. */
 type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
   ? unknown
   : {
@@ -90,7 +88,6 @@ type Unreserved<Fields> = [keyof Fields & Reserved] extends [never]
 
 const marker = Symbol.for("tollgate/Problem")
 
-/** Returns whether a value is an instance of a problem class. */
 export const isProblem = (value: unknown): value is ProblemInstance<string> =>
   typeof value === "object" && value !== null && marker in value
 

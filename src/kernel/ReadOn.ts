@@ -1,10 +1,10 @@
 /**
- * Waits for external work that may be charged. If the waiting fiber is interrupted, the work continues so that the books can record its outcome. With
- * `ToItsEnd`, it continues until it is done. Otherwise, it is aborted after `readOnFor`.
+ * Waits for external work that can cost money. If the waiting fiber is interrupted, the work can continue, so that the books record its outcome.
+ * `ReadsOn` determines for how long.
  */
 import { Cause, Effect, FiberId, HashSet } from "effect"
 
-/** How long reading continues, in milliseconds, for a stream after its caller has disconnected and for any call after its host has begun to close. */
+/** How long reading continues, in milliseconds: for a stream, after its caller has disconnected; for any call, after its host has begun to close. */
 export const readOnFor = 10_000
 
 /** The calls that are read to the end after their caller has disconnected. When the host begins to close, they get another `readOnFor`. */
@@ -90,9 +90,10 @@ export class Work<A, E> {
   }
 
   /**
-   * Begins the work and waits for its outcome. The wait can be interrupted even in an uninterruptible region. An interruption cancels work that has
-   * not `started`. Otherwise, reading continues, and the result is the outcome if the work succeeds, or the interruption if it fails. Work that
-   * `started` before this call continues even if the caller has already disconnected.
+   * Begins the work and waits for its outcome. The wait can be interrupted even in an uninterruptible region. An interruption aborts work that has
+   * not `started`, and any work if `reads_on` is `false`. Otherwise, reading continues as long as `ReadsOn` allows. The result is then the outcome if
+   * the work succeeds, or the interruption if it fails or is aborted. Work that `started` before this call continues even if the caller has already
+   * disconnected.
    */
   done(begin: (work: this) => void): Effect.Effect<A, E> {
     if (this.stop !== undefined) {

@@ -1,10 +1,12 @@
 /** One response's share of the process's byte budget. */
 export interface Room {
-  /** The number of bytes in use. */
   readonly held: number
-  /** Reserves bytes before the request to an upstream. Returns `false` while other responses for the account are waiting for bytes. */
+  /**
+   * Reserves bytes before the request to an upstream. Returns `false` if the budget does not allow them or if other responses for the account are
+   * waiting for bytes.
+   */
   readonly reserve: (bytes: number) => boolean
-  /** Takes additional bytes. Returns whether enough were free. */
+  /** Takes additional bytes if the budget allows them. Returns whether they were taken. */
   readonly take: (bytes: number) => boolean
   /**
    * Raises the share to a total of `bytes` in one step, so that two responses never wait for each other. Returns `undefined` if the bytes are

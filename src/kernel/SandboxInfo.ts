@@ -22,7 +22,6 @@ export interface LeverNote {
   readonly body?: unknown
 }
 
-/** The URLs and levers of the sandbox. */
 export interface Steered {
   readonly info: SandboxInfo
   readonly levers: ReadonlyArray<LeverNote>

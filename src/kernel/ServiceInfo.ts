@@ -25,6 +25,5 @@ export const pathTo = (prefix: string, public_url: string): string =>
 
 export const fields = {
   service_name: Schema.optional(NonEmpty),
-  /** The service's public URL. Links in emails begin with it. */
   public_url: Schema.optional(Address)
 }

@@ -80,12 +80,12 @@ export const distinct = <A extends { readonly id: string }, I>(
     })
   )
 
-/** The usual form of a variable name. Any other string may be a secret. */
+/** The usual form of a variable name. Any other string might be a secret. */
 const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/
 
 /**
- * Reads the secret from the environment variable that `entry` names. Returns `undefined` if `entry` names none. The error repeats the name only if it
- * looks like the name of a variable, because it may be the secret itself.
+ * Reads the secret from the environment variable named in the `entry` of the file. Returns `undefined` if the entry is absent. Fails if the variable
+ * is not set. The error repeats the name only if it looks like the name of a variable, because an operator might have written the secret itself.
  */
 export const secretOf = (
   entry: string,

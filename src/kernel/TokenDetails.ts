@@ -3,7 +3,6 @@
  * prompt audio.
  */
 
-/** Kinds of prompt tokens. */
 export const promptDetails = [
   /** Audio read from the vendor's cache. */
   "cached_audio_tokens",
@@ -17,7 +16,6 @@ export const promptDetails = [
   "prompt_image_tokens"
 ] as const
 
-/** Kinds of completion tokens. */
 export const completionDetails = ["reasoning_tokens", "completion_audio_tokens", "completion_image_tokens"] as const
 
 export const detailNames = [...promptDetails, ...completionDetails] as const

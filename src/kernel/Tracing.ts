@@ -1,7 +1,6 @@
 /** Optional traces. They are off by default and then cost each request a single comparison. */
 import { Context, Effect, Option, Tracer } from "effect"
 
-/** Whether traces are collected. */
 export class Tracing extends Context.Reference<Tracing>()("tollgate/kernel/Tracing", {
   defaultValue: () => false
 }) {}

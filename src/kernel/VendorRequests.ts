@@ -3,7 +3,7 @@
  * the attempt that served the call, or to the last failure; `-` stands for a request without an id.
  */
 
-/** The maximum length of the text. If it is longer, the oldest ids are dropped. */
+/** The maximum length of the text, in characters. If it is longer, the oldest ids are dropped. */
 const lengthMax = 1_000
 const none = "-"
 

@@ -52,7 +52,6 @@ export const backup = (file: string, to: string): Effect.Effect<void, BackupFail
     )
   })
 
-/** Returns the files that belong to a database. */
 const ownFiles = (file: string) => ["", "-wal", "-shm", "-journal", ".lock"].map((tail) => file + tail)
 
 /** Returns the name for an unfinished copy. Removes unfinished copies of stopped processes. */
@@ -88,7 +87,7 @@ const copy = (file: string, to: string) =>
 const isWriting = (cause: unknown): boolean =>
   /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
 
-/** Renames the finished copy, unless another file has taken its name in the meantime. */
+/** Gives the finished copy its name. Fails if another file has claimed that name in the meantime, except on file systems without hard links. */
 const publish = (part: string, to: string) =>
   Effect.try({
     try: () => {
@@ -104,10 +103,9 @@ const publish = (part: string, to: string) =>
       error instanceof BackupFailed ? error : failed(`${to} could not be written: ${Opening.wordsOf(to, error)}`)
   })
 
-/** The effect that verifies the books in a file. */
 export type Verify = Effect.Effect<ReadonlyArray<Finding>, never, SqlClient>
 
-/** Finds the damaged pages of a file. */
+/** Finds the damage that SQLite's integrity check reports. */
 export const damage = Effect.gen(function* () {
   const sql = yield* SqlClient
   const rows = yield* sql<{ integrity_check: string }>`PRAGMA integrity_check(${sql.literal(String(findingsMax))})`
@@ -115,13 +113,13 @@ export const damage = Effect.gen(function* () {
   return damaged.map((message): Finding => ({ check: "file", id: "", expected: "ok", found: message, message }))
 }).pipe(Effect.orDie)
 
-/** Finds the faults of a file: its damaged pages or, if there are none, the findings of `verify`. */
+/** Finds the faults of a file: its damage or, if there is none, the findings of `verify`. */
 const check = (verify: Verify) =>
   Effect.flatMap(damage, (damaged) => (damaged.length > 0 ? Effect.succeed(damaged) : verify))
 
 /**
- * Verifies the copy `from`, then replaces `file` with it. Returns the new name of the old file. No process may be using `file`. The copy itself does
- * not change.
+ * Verifies the copy `from`, then replaces `file` with it. Returns the new name of the old file, or `undefined` if there was none. No process may be
+ * using `file`. The copy itself does not change.
  */
 export const restore = (
   from: string,
@@ -179,7 +177,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   return previous
 }
 
-/** Checkpoints the database into a single file. A damaged database remains unchanged. */
+/** Checkpoints the database into a single file. */
 const fold = (file: string): void => {
   try {
     const db = new Sqlite(file, { timeout: 5_000 })

@@ -32,6 +32,7 @@ export type Move =
   | { readonly from: SqliteFile; readonly to: PostgresDatabase }
   | { readonly from: PostgresDatabase; readonly to: SqliteFile }
 
+/** Returns the direction of a copy, or `undefined` if both databases use the same engine. */
 export const moveOf = (from: Location, to: Location): Move | undefined =>
   from.engine === "sqlite"
     ? to.engine === "postgres"
@@ -41,7 +42,6 @@ export const moveOf = (from: Location, to: Location): Move | undefined =>
       ? { from, to }
       : undefined
 
-/** The progress of the copy or the comparison. */
 export interface Progress {
   readonly rows: number
   readonly of: number
@@ -75,7 +75,7 @@ export const open = (move: Move): Effect.Effect<Opened, DatabaseUnusable, Scope.
         return { move, source, target, tables: target.tables }
       })
 
-/** Converts an engine's error to a sentence. */
+/** Converts an error to a refusal. An engine's own errors are explained in a sentence. */
 const refusedBy =
   (location: Location) =>
   (error: unknown): CopyRefused =>
@@ -118,7 +118,6 @@ export const copy = Effect.fnUntraced(function* (opened: Opened, report: Report)
   yield* at(move.to, target.settle)
 })
 
-/** The progress of a table. */
 interface Done {
   readonly rows: number
   readonly after?: Row
@@ -173,8 +172,8 @@ export const begin = Effect.fnUntraced(function* (opened: Opened) {
 const smallMax = 50_000
 
 /**
- * Computes a fingerprint that changes when the source is written to. It covers the row count and last row of each table, and all rows of small
- * tables. The later comparison of all rows finds any other change.
+ * Computes a fingerprint that reveals most writes to the source. The fingerprint covers the row count and last row of each table, and all rows of
+ * small tables. The later comparison of all rows finds any other change.
  */
 const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =>
   at(from, async () => {
@@ -208,7 +207,6 @@ const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables
     }
 })
 
-/** Reads both databases and compares them. */
 export const prove = ({ move, source, tables, target }: Opened, report: Report): Effect.Effect<Proof, CopyRefused> =>
   Effect.gen(function* () {
     let of = 0

@@ -8,14 +8,13 @@ import type { End, Row, Table } from "../../storage/copy/Tables.ts"
 export interface Proof {
   readonly rows: number
   readonly ledger: DigestTotals
-  /** A sentence for each table or account that differs. */
+  /** A sentence for each table that differs, and for up to `accountsMax` accounts. */
   readonly differences: ReadonlyArray<string>
 }
 
-/** The maximum number of sentences about accounts. */
 const accountsMax = 20
 
-/** Reads both sides and compares them. Fails with an engine's error. `progress` receives the number of rows compared. */
+/** Reads both sides and compares them. Fails with the driver's error. `progress` receives the number of rows compared. */
 export const compare = Effect.fnUntraced(function* (
   tables: ReadonlyArray<Table>,
   source: End,
@@ -54,7 +53,6 @@ export const compare = Effect.fnUntraced(function* (
   return { rows, ledger: ledger.totals(), differences } satisfies Proof
 })
 
-/** Reads the rows of a table, slice by slice. */
 class Reading {
   rows = 0
   goesOn = true
@@ -78,7 +76,6 @@ class Reading {
   }
 }
 
-/** Describes the first row that differs. */
 const differenceOf = (table: Table, ours: ReadonlyArray<Row>, theirs: ReadonlyArray<Row>): string | undefined => {
   for (let i = 0; i < Math.max(ours.length, theirs.length); i++) {
     const [here, there] = [ours[i], theirs[i]]

@@ -11,10 +11,9 @@ export const refusedCall = "a call was refused"
  */
 const logged = Symbol("tollgate/gate/logged")
 
-/** Returns whether the gate has logged this problem. */
 export const isLogged = (problem: object): boolean => logged in problem
 
-/** Logs a problem with a call. */
+/** Logs a problem with a call, and marks the problem as logged. */
 export const told = (
   message: string,
   { application_id, model, provider, tenant_id }: CallFacts,

@@ -6,7 +6,6 @@ import { Context } from "effect"
 import type { Nano } from "../../kernel/Money.ts"
 import type { CallFacts, CallOutcome } from "../ledger/rules/Transaction.ts"
 
-/** The facts known about a call at its admission. */
 export type ObservedFacts = Pick<CallFacts, "model" | "provider">
 
 export type ObserveCall = (facts: ObservedFacts, outcome: CallOutcome, charged: Nano) => void

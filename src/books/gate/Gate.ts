@@ -1,7 +1,7 @@
 /**
  * The credit gate. A metered call runs inside `meter`, which reserves the call's upper bound on disk and gives the call an `Admission`. The call ends
- * exactly once, either charged or released. The types enforce this: a provider's port requires an `Admission`, only `meter` creates one, and only
- * ending it returns the `Metered` that `meter` expects.
+ * exactly once, either charged or released. The types enforce this: a provider's port requires an `Admission`, only the gate creates one, and only
+ * its methods return the `Metered` that `meter` expects.
  *
  * Where the specification is silent:
  * - An API key lists models by their names in usage records: a chat model's id (for `auto`, the model it chose), a search's provider, or any other
@@ -57,7 +57,6 @@ import { BudgetExceeded, InsufficientCredits, ModelNotAllowed, noteRates, RateLi
 import type { GateRefusal } from "./Problems.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
-/** A request to admit a call. */
 export interface Claim {
   readonly caller: Caller
   readonly usage_type: "inference" | "tool"
@@ -74,15 +73,14 @@ export interface Claim {
   /** The capability, for budgets that apply only to some capabilities. */
   readonly capability?: Capability | undefined
   /**
-   * The models and providers that may serve the call, beginning with `model` and `provider`. Equal claims share one array. It is absent if no others
-   * may serve the call.
+   * The models and providers that can serve the call, beginning with `model` and `provider`. Equal claims share one array. Absent if no others can
+   * serve the call.
    */
   readonly ways?: ReadonlyArray<Way> | undefined
-  /** The tokens that the call may use within its token budgets. An admitted call gets at least `least`. */
+  /** The tokens that the call needs from its token budgets. An admitted call gets at least `least`. */
   readonly tokens?: { readonly least: number; readonly most: number } | undefined
   /** The request's tags and end user. The caller's own labels take precedence. */
   readonly labels?: Labels | undefined
-  /** The version of the call's price. */
   readonly price?: string | undefined
   /**
    * Returns statements that commit or fail with the call's admission. If one of them does not match its rows, the gate refuses the call with
@@ -91,7 +89,7 @@ export interface Claim {
   readonly beside?: ((call: string) => ReadonlyArray<Statement>) | undefined
   /** The value of `X-Request-Id`, for the usage record. The default is the `request_id` in the fiber's log annotations. */
   readonly request_id?: string | undefined
-  /** Whether the call may outlive the process. If so, its reservation remains until the call ends (`hold`, `resume`). */
+  /** Whether the call can outlive the process. If so, its reservation remains until the call ends (`hold`, `resume`). */
   readonly held?: boolean | undefined
 }
 
@@ -104,11 +102,9 @@ export type Measured = Omit<CallOutcome, "latency_ms" | "request_id">
 /** The books' record of a settled call. */
 export interface Receipt {
   readonly usage_id: string
-  /** The amount charged. */
   readonly charged: Nano
   /** The payer's balance after the charge. */
   readonly balance: Nano
-  /** The source that paid for the call. */
   readonly payer: Source
   /** The call's rate limits. They are present only in the receipt passed to `answer`, and only if a budget counts the call. */
   readonly rates?: RatesAt | undefined
@@ -140,11 +136,11 @@ export interface Admission {
   readonly to_its_end: ToItsEnd
   /** Records the vendor's id of an attempt's request, for the usage record. */
   readonly servedAs: (vendor_request: string | undefined) => void
-  /** Ends the call: charge, entry, usage record and sums are on disk when this returns. Repeating it changes nothing. */
+  /** Ends the call: charge, entry, usage record and sums are on disk when this succeeds. Repeating it changes nothing. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
   /**
-   * Works like `settle`, with statements that commit or fail with the settlement. If a statement does not match its rows, it fails with `Conflict`
-   * and the call stays open.
+   * Works like `settle`, with statements that commit or fail with the settlement. If a statement does not match its rows, the effect fails with
+   * `Conflict` and the call stays open.
    */
   readonly settleBeside: (
     measured: Measured,
@@ -184,33 +180,33 @@ export interface GateContract {
   ) => Effect.Effect<A, E | GateRefusal, R>
   /**
    * Refuses a caller if all sources are out of credit or the key's limit is used up. Routes that are never free check this before they read a long
-   * body. Nothing is reserved, so `meter` may still refuse.
+   * body. Nothing is reserved, so `meter` can still refuse.
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /**
-   * Refuses a caller if `meter` would refuse even a free call, because the caller's own billing account is missing or inactive or no active account
+   * Refuses a caller if `meter` would refuse even a free call. Either the caller's own billing account is missing or inactive, or no active account
    * may pay. Free requests that reach a provider need this check.
    */
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
-  /** Returns the admission of a held call that is still open; `undefined` if the call has ended. */
+  /** Returns the admission of a held call until its settlement is written. Returns `undefined` afterwards, and for a call that is not held. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
   /** Returns whether a held call has ended, or the run that admitted it has ended. The code that finds this should resume the call. */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
   /** Returns whether a run has ended and its reservations must be released. It never returns true for a held call. */
   readonly isAbandoned: (run: string) => Effect.Effect<boolean>
   /**
-   * Releases the reservations of runs that have ended, at cost 0 and with the `error_type` `interrupted`, and returns their number. Held calls stay
-   * reserved. The layer runs this when it opens, and `layerJobs` runs it once a minute.
+   * Releases the reservations of runs that have ended, at cost 0 and with the `error_type` `interrupted`, and returns the number of these
+   * reservations. Held calls stay reserved. The layer runs this when it opens, and `layerJobs` runs it once a minute.
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /**
-   * Notifies the gate that the host is closing. Calls whose callers have disconnected get ten more seconds, then they are aborted and cost nothing.
-   * Closing the layer has the same effect, but a host that first waits for its own requests should call this before the wait.
+   * Notifies the gate that the host is closing. Calls of disconnected callers get ten more seconds, then they are aborted and cost nothing. Closing
+   * the layer has the same effect, but a host that first waits for its own requests should call this before the wait.
    */
   readonly closing: Effect.Effect<void>
-  /** Waits until the calls of all disconnected callers have ended and every ended call is settled. */
+  /** Waits until no call is running and every ended call is settled. */
   readonly idle: Effect.Effect<void>
-  /** The number of calls that have ended but whose settlement is not written yet. */
+  /** The number of calls that have ended without a written settlement. */
   readonly unsettled: Effect.Effect<number>
 }
 
@@ -267,7 +263,6 @@ const make = Effect.gen(function* () {
   const patience = Duration.toMillis(yield* SettlementPatience)
   const tracing = yield* Tracing
 
-  /** The calls that have ended but whose settlement is not written yet. */
   const unsettled = new Map<string, Unsettled>()
   let closed = false
   const to_its_end = new ToItsEnd()
@@ -334,7 +329,7 @@ const make = Effect.gen(function* () {
   const submit: Books["submit"] = ({ beside, posting }) =>
     writer.submit({ postings: posting === undefined ? [] : [posting], statements: beside })
 
-  /** Reads the receipt of a call that was already settled, by other code or by an attempt without a reply. */
+  /** Reads the receipt of a call that was already settled, by other code or by an attempt that got no reply. */
   const recorded: Books["recorded"] = ({ call, payer = noPayer }) =>
     Effect.mapBoth(calls.charged(call), {
       onFailure: () => new BooksUnavailable({ maybe_written: true }),
@@ -436,7 +431,7 @@ const make = Effect.gen(function* () {
   const reserve = <A, E, R>(asked: Asked<A, E, R>): Effect.Effect<A, E | GateRefusal | BooksUnavailable, R> => {
     const { claim, id, sources } = asked
     const { beside, enough, least, most, tokens } = claim
-    // From here on, the call counts as open. A client that disconnects during the reservation does not stop it.
+    // From here on, the call counts as open. A client that disconnects during the reservation does not stop the call.
     fibers.begin()
     const posting = {
       _tag: "Reserve",
@@ -465,14 +460,14 @@ const make = Effect.gen(function* () {
     { claim, id, now, request_id, sources }: Asked<unknown, unknown, unknown>,
     refusal: RefusalByPosting["Reserve"] | Conflict | BooksUnavailable
   ): Effect.Effect<never, Exclude<GateRefusal, ModelNotAllowed>> => {
-    // A row that `beside` needs has just disappeared. The client may retry the entire request.
+    // A row that `beside` needs has just disappeared. The client can retry the entire request.
     if (refusal._tag === "Conflict") return new BooksUnavailable()
     if (refusal._tag !== "BooksUnavailable") {
       const problem = refused(refusal, claim.least, sources, now)
       const millis = clock.unsafeCurrentTimeMillis() - now
       return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), Effect.fail(problem))
     }
-    // The reservation may have been written. If so, release it as soon as possible.
+    // The reservation might have been written. If so, release it as soon as possible.
     if (refusal.maybe_written) {
       const late = new Admitted(id, now, sources[0]!, 0n, books, request_id, undefined)
       fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
@@ -519,11 +514,10 @@ const make = Effect.gen(function* () {
     return new Admitted(call, open.at, open.payer, open.amount, books, undefined, undefined, open)
   })
 
-  /** Returns the open calls of a run that has ended. */
   const leftBy = Effect.fnUntraced(function* (run: string) {
     if (!(yield* hasEnded(run))) return none
     const left = yield* calls.ofRun(run)
-    // Check again, because a frozen node may have recovered and admitted these calls.
+    // Check again, because a frozen node might have recovered and admitted these calls.
     return (yield* hasEnded(run)) ? left : none
   })
 
@@ -631,12 +625,11 @@ const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
   }
 }
 
-/** The `error_type` of a call that was refused because its reservation was late, although the reservation was written in the end. */
+/** The `error_type` of a call that was refused because its reservation was late, although the reservation was written later. */
 export const refusedLate = "books_unavailable"
 
 const none: ReadonlyArray<never> = []
 
-/** Reads the request id from the fiber's log annotations. */
 const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (named) => {
   const value = Option.getOrUndefined(HashMap.get(named, "request_id"))
   return typeof value === "string" ? value : undefined
@@ -654,17 +647,17 @@ const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
 
-/** A settlement to write. If there is no posting, it contains statements for a call that stays open. */
+/** A settlement to write. Without a posting, it contains statements for a call that stays open. */
 interface Ending {
   readonly call: string
   readonly payer: Source | undefined
   readonly posting: Extract<Posting, { readonly _tag: "Settle" }> | undefined
   readonly beside: ReadonlyArray<Statement>
-  /** When the first attempt to write it began, in process time. */
+  /** When the first attempt to write the settlement began, in milliseconds of process time. */
   readonly since: number
 }
 
-/** A call that has ended but whose settlement is not written yet. */
+/** A call that has ended without a written settlement. */
 interface Unsettled {
   readonly admitted: Admitted
   readonly ending: Ending
@@ -681,11 +674,10 @@ interface Asked<A, E, R> {
   readonly sources: ReadonlyArray<Source>
 }
 
-/** Dependencies of an admission. */
 interface Books {
   readonly now: () => number
   readonly observe: ObserveCall
-  /** Builds the settlement of a call that was admitted at `at`. `payer` may be unknown if the call costs nothing. */
+  /** Builds the settlement of a call that was admitted at `at`. `payer` can be `undefined` if the call costs nothing. */
   readonly endingOf: (
     call: string,
     payer: Source | undefined,
@@ -695,7 +687,6 @@ interface Books {
     request_id?: string,
     vendor_request?: string
   ) => Ending
-  /** Wraps statements for a call that stays open. */
   readonly holdingOf: (call: string, beside: ReadonlyArray<Statement>) => Ending
   readonly submit: (ending: Ending) => Effect.Effect<ReadonlyArray<Result>, Conflict | BooksUnavailable>
   readonly recorded: (ending: Ending) => Effect.Effect<Receipt, BooksUnavailable>
@@ -732,11 +723,9 @@ class MeteredValue<A> implements Metered<A> {
   }
 }
 
-/** An admission that remembers its call's outcome. */
 class Admitted implements Admission {
   declare readonly [admitted]: true
   private receipt: Receipt | undefined
-  /** The first outcome given. It is final. */
   private ending: Ending | undefined
   readonly call: string
   readonly at: number
@@ -745,7 +734,7 @@ class Admitted implements Admission {
   private readonly books: Books
   private readonly request_id: string | undefined
   private vendor_request: string | undefined
-  /** Facts for the log; unknown for a resumed call. */
+  /** Facts for the log; `undefined` for a resumed call. */
   private readonly facts: CallFacts | undefined
   /** Facts for the metrics; `undefined` for a call that was refused because its reservation was late. */
   private readonly observed: ObservedFacts | undefined
@@ -774,7 +763,6 @@ class Admitted implements Admission {
     this.observed = observed
   }
 
-  /** Logs a problem with this call. */
   tell(message: string, problem: unknown): Effect.Effect<void> {
     const { at, books, facts, request_id } = this
     return facts === undefined ? Effect.void : told(message, facts, request_id, books.now() - at, problem)

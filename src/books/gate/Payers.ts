@@ -7,7 +7,6 @@ import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Source } from "../ledger/rules/Transaction.ts"
 
-/** Returns the billing account of the credential's tenant. */
 export const ownOf = (tenant_id: TenantId): Source => ({
   billing_account_id: billingAccountOf(tenant_id),
   tenant_id,
@@ -16,8 +15,8 @@ export const ownOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * Returns the payers of a call in the order they are charged. This function runs before every call, so implementations should cache their results.
- * They should return the same object for equal results, because the writer caches by identity.
+ * Returns the payers of a call in the order that the gate tries them. This function runs before every call, so implementations should cache their
+ * results. They should return the same object for equal results, because the writer caches by identity.
  */
 export class Payers extends Context.Tag("tollgate/gate/Payers")<
   Payers,

@@ -9,15 +9,15 @@ import { rateHeaders } from "./RateHeaders.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
 /**
- * The reason why no account can pay: the balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
+ * The reason why no account can pay. The balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
  * key's limit has too little left.
  */
 const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_spend", "key_limit")
 
 const fields = {
-  /** The most credit that any payer has left, or the unused part of the API key's limit; 0 if no account may pay. */
+  /** The most credit that any payer has left, or the unused part of the API key's limit, in nano-USD; 0 if no account may pay. */
   available: Schema.BigIntFromSelf,
-  /** The least that the call needs; 0 if the request has not been read yet. */
+  /** The least that the call needs, in nano-USD; 0 if the request has not been read yet. */
   required: Schema.BigIntFromSelf,
   /** The billing account that would have paid first. */
   payer: Schema.String,
@@ -65,7 +65,6 @@ export class InsufficientCredits extends Problem<InsufficientCredits>()("Insuffi
   })
 }) {}
 
-/** The fields of a refusal by a budget. */
 const shortage = {
   budget_id: Schema.String,
   unit: Schema.Literal("usd", "tokens", "requests", "concurrent"),
@@ -77,7 +76,7 @@ const shortage = {
   renews_at: Schema.optional(Moment)
 } as const
 
-/** A budget in USD, or one with a period of more than an hour, has too little left for the call. */
+/** A budget in USD, or a budget that does not reset every minute or hour, has too little left for the call. */
 export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", {
   status: 402,
   error: "a budget has too little left for this call",
@@ -111,7 +110,7 @@ const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof
 /** The rate limits of calls that failed after their admission, by failure. */
 const ratesOfFailures = new WeakMap<object, RatesAt>()
 
-/** Stores the rate limits of an admitted call with its failure. No other call may use that instance. */
+/** Stores the rate limits of an admitted call with its failure. No two calls may share the failure's instance. */
 export const noteRates = (problem: ProblemInstance<string>, rates: RatesAt | undefined): void => {
   if (rates !== undefined) ratesOfFailures.set(problem, rates)
 }
@@ -122,7 +121,6 @@ export const ratesOfProblem = (problem: ProblemInstance<string>): RatesAt | unde
   return problem._tag === "RateLimitReached" ? { ...noted, ...ratesIn(problem as RateLimitReached) } : noted
 }
 
-/** The API key's list of models does not include the requested model. */
 export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed", {
   status: 403,
   error: "this API key may not call this model",
@@ -130,7 +128,6 @@ export class ModelNotAllowed extends Problem<ModelNotAllowed>()("ModelNotAllowed
   fields: { model: Schema.String, allowed_models: Schema.Array(Schema.String) }
 }) {}
 
-/** Every refusal of the gate. */
 export const GateRefusal = Schema.Union(
   InsufficientCredits,
   BudgetExceeded,

@@ -11,7 +11,7 @@ export interface RatesAt extends Rates {
 
 const none: Headers = {}
 
-/** Builds the header names for a unit, only once, because every metered call with a budget sends them. */
+/** Builds a unit's header names once, because every metered call with a budget sends them. */
 const namesOf = (name: (field: string) => string) => ({
   limit: name("limit"),
   remaining: name("remaining"),

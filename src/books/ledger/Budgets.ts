@@ -25,7 +25,7 @@ export const budgetsOf = (
     ? Effect.succeed([])
     : rowsOf(sql, "id IN (SELECT value FROM json_each(?))", [JSON.stringify(ids)], now)
 
-/** Reads a tenant's budgets of the kind `budget`, in their state at `now`. `null` selects the operator's budgets. They count all tenants. */
+/** Reads a tenant's budgets of the kind `budget`, in their state at `now`. `null` selects the operator's budgets, which count all tenants. */
 export const budgetsOfTenant = (
   sql: SqlClient,
   tenant: string | null,
@@ -44,7 +44,7 @@ export const crossedBudgets = (sql: SqlClient): Effect.Effect<ReadonlyArray<Budg
     (rows) => rows.map(budgetOf)
   )
 
-/** Reads the spending limits of these applications in their state at `at`. Applications without a limit are omitted. */
+/** Reads the spending limits of these applications, in their state at `now`. Applications without a limit are omitted. */
 export const limitsOf = (
   sql: SqlClient,
   applications: ReadonlyArray<string>,

@@ -10,11 +10,9 @@ import { withDimensions } from "./rows/Dimensions.ts"
 import { accountsTable } from "./rows/Rows.ts"
 import type { Source } from "./rules/Transaction.ts"
 
-/** A call that has been admitted but not settled. */
 export interface OpenCall {
   readonly call: string
   readonly payer: Source
-  /** The reserved amount. */
   readonly amount: Nano
   /** The time of the admission, in milliseconds since 1970. */
   readonly at: number
@@ -32,13 +30,10 @@ export interface Charged {
 
 export interface Calls {
   readonly find: (call: string) => Effect.Effect<OpenCall | undefined>
-  /** The runs with open calls. */
   readonly runs: Effect.Effect<ReadonlyArray<string>>
-  /** Returns the open calls of a run. */
   readonly ofRun: (run: string) => Effect.Effect<ReadonlyArray<string>>
   readonly charged: (call: string) => Effect.Effect<Charged | undefined, SqlError>
   readonly look: (asked: LookAsked) => Effect.Effect<Look>
-  /** Returns those of the billing accounts that are active. */
   readonly active: (accounts: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
 }
 
@@ -105,8 +100,8 @@ export const make: Effect.Effect<Calls, never, SqlClient> = Effect.map(SqlClient
 }))
 
 /**
- * The state of a call: `open` if it has a reservation, `ended` if it has a usage record (with an `error_type` if it failed), or `unknown` if the
- * books do not contain the call.
+ * The state of a call. An `open` call has a reservation, and an `ended` call has a usage record (with an `error_type` if it failed). The books do not
+ * contain an `unknown` call.
  */
 export type CallState =
   | { readonly _tag: "open" }

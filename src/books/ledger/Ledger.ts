@@ -58,7 +58,6 @@ export interface Operation<Tag extends Posting["_tag"]> {
 }
 
 export interface LedgerContract {
-  /** Creates an empty billing account. */
   readonly open: Operation<"Open">
   readonly setStatus: Operation<"SetStatus">
   /** Credits an account from outside, for example with a purchase or a grant. Returns its balance. */
@@ -107,7 +106,6 @@ export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, Ledger
 export const entryId = ({ billing_account_id, number }: Pick<Entry, "billing_account_id" | "number">): string =>
   `led_${billing_account_id.slice(billing_account_id.indexOf("_") + 1)}_${String(number).padStart(12, "0")}`
 
-/** The default description of an entry. */
 const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
   Credit: "credit",
   TakeBack: "credit taken back",

@@ -1,5 +1,5 @@
 /**
- * The lines of a price, and the division of a call's figures among them. No token is charged twice: the lines for details (cached tokens, reasoning)
+ * The lines of a price, and the division of a call's figures among them. No token is charged twice. The lines for details (cached tokens, reasoning)
  * subtract their tokens from the totals, and the lines for the totals charge the remaining tokens.
  *
  * Where the specification is silent:
@@ -29,7 +29,6 @@ export interface PriceLine {
   readonly factors?: ReadonlyArray<string> | undefined
 }
 
-/** The counted quantities of a call. */
 export interface Figures {
   readonly prompt_tokens: number
   readonly completion_tokens: number
@@ -38,7 +37,6 @@ export interface Figures {
   readonly token_details?: TokenDetails | undefined
 }
 
-/** A line with the units that it charges. */
 export interface Billed extends Line {
   readonly line: PriceLine
 }
@@ -69,7 +67,7 @@ export const linesAt = (lines: ReadonlyArray<PriceLine>, prompt_tokens: number):
   return [...chosen.values()]
 }
 
-/** Returns the lines that apply to a call, each with its units. Together, they cover each token once. */
+/** Returns the lines that apply to a call, each with its units. Together, they cover each token at most once. */
 export const billed = (lines: ReadonlyArray<PriceLine>, figures: Figures): ReadonlyArray<Billed> => {
   const counting = linesAt(lines, figures.prompt_tokens)
   const details = figures.token_details
@@ -107,7 +105,6 @@ const totalOf = (detail: TokenDetail): Quantity => {
   return whole
 }
 
-/** Computes the charge for the figures with these lines. */
 export const priced = (lines: ReadonlyArray<PriceLine>, figures: Figures): Nano => charge(billed(lines, figures))
 
 /** The display names of units. For all other quantities, the line states the unit. */

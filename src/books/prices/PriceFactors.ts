@@ -1,6 +1,6 @@
 /**
- * Price factors: markups or discounts, written as exact decimals. Each unit price is multiplied by the factor before a charge is summed and rounded,
- * so the factor is part of the price's version, the reserved bound and the explanation of the charge.
+ * Price factors: markups or discounts, written as exact decimals. Each unit price is multiplied by the factor before a charge is summed and rounded.
+ * The factor is therefore part of the price's version, the reserved bound and the explanation of the charge.
  *
  * Where the specification is silent:
  * - A unit price has at most 18 decimal places. A product with more decimal places is rounded half-up once, in the price's version.
@@ -39,14 +39,13 @@ export const PriceFactor: Schema.Schema<PriceFactor, string | number> = Schema.t
 
 export const isOne = ({ millionths }: PriceFactor): boolean => millionths === million
 
-/** Multiplies the unit price by the factor. */
 export const times = (price: UnitPrice, { millionths }: PriceFactor): UnitPrice =>
   divideHalfUp(price * millionths, million) as UnitPrice
 
 export interface PriceFactorsContract {
   /** Returns the factor for a tenant's calls; `undefined` means the list price. It runs for every call, so it must read only from memory. */
   readonly of: (tenant: string) => PriceFactor | undefined
-  /** Every factor that `of` may return. */
+  /** Every factor that `of` can return. */
   readonly all: ReadonlyArray<PriceFactor>
 }
 

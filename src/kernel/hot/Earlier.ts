@@ -1,7 +1,7 @@
 /** Preserves the identity of objects that are reloaded and serve as cache keys elsewhere. */
 
 /**
- * Returns `before` if both values are equal as JSON, otherwise `now`. Caches whose keys are these objects (the gate's facts, the codec's terms)
+ * Returns `before` if both values are equal as JSON, otherwise `now`. Caches with these objects as keys (the gate's facts, the codec's terms)
  * therefore do not grow with each reload.
  */
 export const earlier = <A>(before: A | undefined, now: A): A =>

@@ -1,6 +1,6 @@
 /**
- * Reusable fibers for jobs that run once per call. A new fiber is cheap, but the runtime keeps root fibers in a `Set`, and the old tables of a busy
- * `Set` retain entire calls until the next full garbage collection.
+ * Reusable fibers for jobs that run once per call. A new fiber is cheap, but the runtime keeps root fibers in a `Set`. The old tables of a busy `Set`
+ * retain entire calls until the next full garbage collection.
  *
  * A job can be interrupted only inside `Effect.interruptible`. An interrupted fiber is not reused.
  */
@@ -11,7 +11,7 @@ import { poolScheduler } from "./PoolScheduler.ts"
 export interface FiberPool {
   /**
    * Runs the job immediately, on an idle or a new fiber. The job must handle its own failures. The returned object can interrupt the job. Do not use
-   * it after the job has ended, because the fiber may be running another job by then.
+   * it after the job has ended, because the fiber might be running another job by then.
    */
   readonly run: (job: Effect.Effect<void>) => Interruptible
   /** Counts work on another fiber until `end`, so that `quiet` also waits for that work. */
@@ -27,7 +27,6 @@ export interface Interruptible {
 
 type Job = Effect.Effect<void>
 
-/** The maximum number of idle fibers. */
 const idleMax = 256
 
 /** Creates a pool. Its fibers inherit the clock, loggers and other references of this effect. */

@@ -76,7 +76,7 @@ export const source = (database: PostgresDatabase): Effect.Effect<Source, Databa
     (client) => ({ ...endOf(database, client), replaced: new Map() })
   )
 
-/** Opens a database that contains our tables. */
+/** Opens a database that contains the service's tables. Locks the database against other copies until the scope closes. */
 export const target = (database: PostgresDatabase): Effect.Effect<Target, DatabaseUnusable, Scope.Scope> =>
   Effect.map(
     opened(database, async (client) => {

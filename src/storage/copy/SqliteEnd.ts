@@ -51,7 +51,7 @@ const withoutNul =
     return value.replaceAll("\0", "\uFFFD")
   }
 
-/** Opens an existing file that contains our tables. */
+/** Opens an existing file that contains the service's tables. */
 export const target = (
   file: SqliteFile
 ): Effect.Effect<Target & { readonly tables: ReadonlyArray<Table> }, DatabaseUnusable, Scope.Scope> =>
@@ -61,7 +61,7 @@ export const target = (
     (db) => ({ ...endOf(file, db), ...writing(db), tables: tablesOf(db) })
   )
 
-/** Lists our tables in a file, by name. */
+/** Lists the service's tables in a file, ordered by name. */
 const tablesOf = (db: Sqlite.Database): ReadonlyArray<Table> =>
   (
     db

@@ -19,7 +19,7 @@ export type Value = string | null
 
 export type Row = ReadonlyArray<Value>
 
-/** Returns the number of rows per read and per transaction. It is lower for tables that contain bytes, because one row may take megabytes. */
+/** Returns the number of rows per read and per transaction. It is lower for tables that contain bytes, because one row can take megabytes. */
 export const sliceOf = ({ columns }: Table): number => (columns.some(({ kind }) => kind === "blob") ? 64 : 8_192)
 
 export const keyOf = ({ key }: Table, row: Row): Row => key.map((place) => row[place]!)
@@ -35,7 +35,7 @@ export const isEnginesOwn = (table: string): boolean => table.startsWith("tollga
 export interface End {
   /** The name in messages. */
   readonly shown: string
-  /** Returns the columns of each of our tables. */
+  /** Returns the columns of each of the service's tables. */
   readonly columns: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>
   readonly count: (table: Table) => Promise<number>
   /** Reads rows in the order of the key, from the beginning or after the row `after`. */
@@ -53,14 +53,17 @@ export interface Target extends End {
   readonly marks: () => Promise<ReadonlyMap<string, string> | undefined>
   /** Empties the tables and writes these marks, in one transaction. */
   readonly begin: (tables: ReadonlyArray<Table>, marks: ReadonlyMap<string, string>) => Promise<void>
-  /** Adds rows and writes a mark, in one transaction. `onSent` is called once the engine has received the rows. */
+  /**
+   * Adds rows and writes a mark, in one transaction. `onSent` is called once the rows have been sent to a server, or before they are written to a
+   * file.
+   */
   readonly write: (
     table: Table,
     rows: ReadonlyArray<Row>,
     mark: readonly [name: string, value: string],
     onSent: () => void
   ) => Promise<void>
-  /** Sets the values that are derived from the copied rows. This may be repeated. */
+  /** Sets the values that are derived from the copied rows. Repeating this is safe. */
   readonly settle: () => Promise<void>
   /** Removes the marks durably, so that the database can be used. */
   readonly release: () => Promise<void>

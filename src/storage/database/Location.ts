@@ -21,7 +21,6 @@ export interface PostgresDatabase {
 
 /** A node's connections to a PostgreSQL server, and the read timeouts. */
 export interface Connections {
-  /** The maximum number of reading connections. */
   readonly readers: number
   /** The number of writing connections, each with one batch at a time. */
   readonly writers: number

@@ -7,22 +7,19 @@ export class DatabaseUnusable extends Data.TaggedError("DatabaseUnusable")<{
   readonly is_locked?: boolean
 }> {}
 
-/** The table of applied migrations. */
 export const migrationsTable = "tollgate_migrations"
 
 /** The table that records the progress of a copy. It exists only in the target of an unfinished copy. */
 export const copyTable = "tollgate_sql_copy"
 
-/** Builds the refusal of an unfinished copy of `source`. */
 export const unfinishedCopy = (shown: string, source: string): DatabaseUnusable =>
   new DatabaseUnusable({
     message: `${shown} is an unfinished copy of ${source}; finish it (tollgate migrate --to, with the settings of the source), or use another one`
   })
 
-/** The intended use of a database. */
 export interface Use {
   readonly writing: boolean
-  /** Whether the database is the target of a copy. The copy may be unfinished. */
+  /** Whether the database is the target of a copy. The copy can be unfinished. */
   readonly copying?: boolean
   /** How long to wait for another process's lock, in milliseconds; five seconds by default. The wait blocks the thread. */
   readonly patience?: number

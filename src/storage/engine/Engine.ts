@@ -14,7 +14,6 @@ import type { AlreadyServed } from "../sqlite/ServiceLock.ts"
 import * as Sql from "../sqlite/Sql.ts"
 import { reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
-/** Returns the newest migration of this engine. */
 export const newest = (location: Location): number => (location.engine === "sqlite" ? Sql.newest : Migrate.newest)
 
 /** Returns the newest applied migration: 0 if there is none, and `undefined` if the file does not exist. Changes nothing. */
@@ -27,24 +26,27 @@ export const lookPatiently = (location: Location): Effect.Effect<number | undefi
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
     : PostgresOpening.look(location, {})
 
-/** Waits until an existing file is writable. The file must be ours, and no other process may be serving it. */
+/**
+ * Waits until an existing file is writable. The file must belong to the service, and no other process may be serving it. On PostgreSQL, this returns
+ * immediately.
+ */
 export const awaitUnlocked = (location: Location): Effect.Effect<void, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.tryToWrite(location.path))
     : Effect.void
 
-/** Applies all missing migrations in one transaction and returns their names. */
+/** Applies all missing migrations in one transaction and returns their numbers and names. */
 export const migrate = (location: Location) =>
   location.engine === "sqlite"
     ? Sql.migrateFile(location.path)
     : Effect.provide(
         Migrate.migrate(location.shown),
-        // Set no timeout, because a large database may take a long time.
+        // Set no timeout, because a large database can take a long time.
         Client.layer({ ...settingsOf(location), statementMillis: 0 })
       )
 
 /**
- * Waits until all indexes are built. Nodes may serve in the meantime. On SQLite this returns immediately, because migrations build the indexes.
+ * Waits until all indexes are built. Nodes can serve in the meantime. On SQLite this returns immediately, because migrations build the indexes.
  * `report` is called with the server's progress.
  */
 export const completeIndexes = (
@@ -68,7 +70,7 @@ export const completeIndexes = (
         )
       )
 
-/** Takes the lock that only one process serving a file can hold. On PostgreSQL, any number of nodes may serve a database. */
+/** Acquires the lock that only one process serving a file can hold. On PostgreSQL, any number of nodes can serve a database. */
 export const lock = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : Effect.void
 
@@ -98,6 +100,6 @@ export const settingsOf = ({
   ...connections
 })
 
-/** Opens a connection for reading. */
+/** Provides a `SqlClient` for reading, and `Postgres` on PostgreSQL. A SQLite file is migrated first. */
 export const reading = (location: Location) =>
   location.engine === "sqlite" ? Sql.layer(location.path) : Client.layer(settingsOf(location))

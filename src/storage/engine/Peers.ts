@@ -1,6 +1,7 @@
 /**
- * The processes that serve one SQLite file together (`serve --workers`). One of them owns the writer and leads: it runs the loops. The others answer
- * requests. They have no lease: each run holds the lock on its file (`Runs`), and the operating system tells the owner when a process ends.
+ * The processes that serve one SQLite file together (`serve --workers`). One of them owns the writer and leads: it runs the loops. The other
+ * processes only respond to requests. They have no lease: each run holds the lock on its file (`Runs`), and the operating system notifies the owner
+ * when a process ends.
  */
 import { Context } from "effect"
 import type { NodeContract } from "./Runs.ts"

@@ -1,7 +1,7 @@
 /**
  * The runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) records the name of its
- * run, so that other runs can recognize abandoned work. Abandoned work is recognized by locks, not by time: each run holds a lock on a file next to
- * the database, and the operating system releases this lock when the process ends. A database in memory has only the runs of this process.
+ * run. Other runs can then recognize abandoned work. Abandoned work is recognized by locks, not by time. Each run holds a lock on a file next to the
+ * database, and the operating system releases this lock when the process ends. A database in memory has only the runs of this process.
  *
  * Where the specification is silent:
  * - A reservation records the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`), and the operating
@@ -19,7 +19,6 @@ import * as Leases from "../postgres/Leases.ts"
 import { Peers } from "./Peers.ts"
 
 export interface RunsContract {
-  /** The name of this run. */
   readonly run: string
   /** Returns whether the run has ended. A name in another format counts as ended, because earlier versions used other names. */
   readonly hasEnded: (run: string) => Effect.Effect<boolean>
@@ -33,13 +32,11 @@ export interface RunsContract {
  */
 export interface NodeContract {
   readonly name: string
-  /** Its lease; `undefined` on SQLite, where the operating system shows that a process has ended. */
+  /** The node's lease; `undefined` on SQLite, where the operating system shows that a process has ended. */
   readonly lease: LeaseContract | undefined
   /** Returns whether this node is the leader, the node that runs the loops. */
   readonly leads: () => boolean
-  /** Returns the name of the leading node, if there is one. */
   readonly leader: () => string | undefined
-  /** Returns the number of nodes. */
   readonly nodes: () => number
   /**
    * Listens for an event and returns a function that removes the listener. `lead` means that this node begins to lead, and `lapse` that another

@@ -9,7 +9,9 @@ import { Postgres } from "../postgres/Client.ts"
 import * as Notifications from "../postgres/Notifications.ts"
 import { Peers } from "./Peers.ts"
 
-/** Receives the ids that were published, or `undefined` if signals may have been lost and anything may have changed. It must return immediately. */
+/**
+ * Receives the ids that were published, or `undefined` if signals might have been lost and anything might have changed. It must return immediately.
+ */
 export type SignalListener = (ids: ReadonlyArray<string> | undefined) => void
 
 export interface SignalsContract {

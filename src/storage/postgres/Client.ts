@@ -32,7 +32,7 @@ export class Postgres extends Context.Tag("tollgate/sql/Postgres")<
   { readonly settings: PostgresSettings; readonly connect: (config?: ClientConfig) => Client }
 >() {}
 
-/** Parses a number. Returns the text if a number would not be exact. */
+/** Parses a number. Returns the text of an integer if a number would not be exact. */
 const whole = (text: string): number | string => {
   const number = Number(text)
   return Number.isInteger(number) && !Number.isSafeInteger(number) ? text : number
@@ -92,7 +92,7 @@ const prepared = (asked: Asked): QueryConfig & { rowMode?: "array" } => {
   return { ...asked, text, values, ...(name !== undefined && { name }) } as QueryConfig & { rowMode?: "array" }
 }
 
-/** Converts a statement's parameters to strings that PostgreSQL can store. */
+/** Replaces characters that PostgreSQL cannot store in the strings among a statement's parameters. */
 export const valuesFor = (text: string, values: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
   values.length === 0 ? values : values.map(text.includes("json") ? valueOfJson : valueOf)
 
@@ -127,7 +127,7 @@ const reading = ({ connectMillis, readers, statementMillis, url }: PostgresSetti
             ...targetOf(url, `-c default_transaction_read_only=on -c statement_timeout=${statementMillis}`),
             max: readers,
             connectionTimeoutMillis: connectMillis,
-            // If the server fails to report its own timeout, the driver gives up.
+            // If the server fails to report its own timeout, the driver ends the query.
             query_timeout: statementMillis === 0 ? 0 : statementMillis + graceMillis,
             application_name: "tollgate",
             types,

@@ -1,9 +1,8 @@
 /** Classifies the errors of PostgreSQL and its connections. */
 
 /**
- * The codes of errors that would affect any statement: the connection failed (08), the server is out of resources (53) or shutting down (57P), its
- * disk failed (58), the server is a standby or read-only (25006), a lock or statement timed out (55P03, 57014), or this process was idle for too long
- * (25P03).
+ * The codes of errors that would affect any statement. The connection failed (08). The server is out of resources (53), shutting down (57P), a
+ * standby or read-only (25006), or its disk failed (58). A lock or statement timed out (55P03, 57014). This process was idle for too long (25P03).
  */
 const fault = /^(08...|53...|57P..|58...|25006|25P03|55P03|57014)$/
 
@@ -24,7 +23,7 @@ export const isLostRace = (error: unknown): boolean => codeOf(error) === "40001"
 /** Returns whether another transaction inserted the row first. In that case, this transaction wrote nothing. */
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505"
 
-/** Returns whether the connection to the server is lost. The server may have executed earlier statements. */
+/** Returns whether the connection to the server is lost. The server might have executed earlier statements. */
 export const isConnectionFault = (error: unknown): boolean =>
   error instanceof Error && (socket.test(codeOf(error)) || driver.test(error.message))
 

@@ -58,7 +58,6 @@ export class Groups {
     })
   }
 
-  /** Sends the group and returns the rows of each statement. */
   send(): Promise<ReadonlyArray<Rows>> {
     const asked = this.#next
     this.#next = []
@@ -101,7 +100,7 @@ interface Description {
 export class Group {
   readonly asked: ReadonlyArray<Asked>
   #place = 0
-  /** Called when the group ends. The driver wraps it to handle timeouts. */
+  /** Called when the group ends. The driver wraps this callback to handle timeouts. */
   callback: (error: unknown) => void
 
   constructor(asked: ReadonlyArray<Asked>, callback: (error: unknown) => void) {

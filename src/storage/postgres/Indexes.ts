@@ -38,7 +38,6 @@ export interface Progress {
   readonly percent: number | null
 }
 
-/** Builds the statement that creates the index. */
 export const textOf = ({ definition, name, table }: Index, how: "" | "CONCURRENTLY" = ""): string =>
   `CREATE INDEX ${how} ${name} ON ${table} ${definition}`
 
@@ -64,13 +63,13 @@ interface Missing {
   readonly building: 0 | 1
 }
 
-/** Removes the time limits that the server, the database or the URL may set. The available limits depend on the server's version. */
+/** Removes the time limits that the server, the database or the URL can set. The available limits depend on the server's version. */
 const unlimited = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'lock_timeout', 'transaction_timeout')`
 
 type Ask = <Row>(text: string) => Effect.Effect<ReadonlyArray<Row>, BuildFailed>
 
-/** Opens a separate connection, which closes with the scope. */
+/** Opens a separate connection that closes with the scope. */
 const session = Effect.gen(function* () {
   const { connect, settings } = yield* Postgres
   const client: Client = yield* Effect.acquireRelease(
@@ -114,7 +113,7 @@ const buildOne = Effect.fnUntraced(function* (ask: Ask, index: Index, isThere: b
   yield* end(index, (yield* Clock.currentTimeMillis) - began)
 })
 
-/** Builds the missing indexes. Returns `busy` if another process is building them. */
+/** Builds the missing indexes. Returns `busy` if another process or an operator is building one of them. */
 export const build = (listener: Listener): Effect.Effect<"complete" | "busy", BuildFailed, Postgres> =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -136,7 +135,7 @@ export const build = (listener: Listener): Effect.Effect<"complete" | "busy", Bu
 /** The pause before the next check of the catalog, after a build here or while another process builds. */
 const lookPause = Duration.seconds(5)
 
-/** Waits until all indexes are built, by this node or another. `report` is called every second. */
+/** Waits until all indexes are built, by this node or another. `report` receives the progress of each running build once a second. */
 export const complete = Effect.fnUntraced(function* (
   listener: Listener,
   report: (progress: Progress) => Effect.Effect<void>

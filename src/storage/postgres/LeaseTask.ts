@@ -1,16 +1,14 @@
 /** The input of the thread that renews a lease (`Renewal`). It is in a separate file to keep the thread's bundle small. */
 
-/** The thread's task. */
 export interface Task {
-  /** The URL of the database. */
   readonly url: string
   readonly run: string
   /** The statement that renews a run's lease, unless the run has ended. Its parameter is the run. */
   readonly text: string
-  /** How often to renew, followed by the timeout of a statement, in milliseconds. */
+  /** The interval between renewals, and the timeout of a statement, in milliseconds. */
   readonly every: number
   readonly patience: number
-  /** How long the main thread may go without a heartbeat before it counts as stuck, in milliseconds. */
+  /** How long the main thread can go without a heartbeat before it counts as stuck, in milliseconds. */
   readonly stuckAfter: number
   /** The heartbeat: a counter that the main thread increments. */
   readonly beats: Int32Array

@@ -40,7 +40,9 @@ const renew = async (): Promise<void> => {
   }
 }
 
-/** Renews the lease forever. It is a function, because scripts of the single executable have no top-level await. */
+/**
+ * Renews the lease as long as the main thread sends heartbeats. This is a function, because scripts of the single executable have no top-level await.
+ */
 const keep = async (): Promise<never> => {
   let beaten = Atomics.load(beats, 0)
   let beatenAt = now()

@@ -1,15 +1,15 @@
 /**
  * The runs of nodes on one PostgreSQL database. A run is a row with a lease that its node renews by the database's clock. While the main thread is
- * busy, a separate thread renews the lease (`Renewal`). Once the lease has lapsed, any other node may end the run and release its reservations. The
+ * busy, a separate thread renews the lease (`Renewal`). Once the lease has lapsed, any other node can end the run and release its reservations. The
  * node of an ended run admits no calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). Calls that it settles late are still
  * charged, although their reservation was released (`books/ledger/rows/Released`).
  *
- * A node that starts immediately ends the former run under its name, so that the reservations of a killed process are released. A former run that is
- * still alive is replaced permanently: it logs this and admits no more calls, and its open calls settle late.
+ * A node that starts immediately ends the former run under its name, which releases the reservations of a killed process. A former run that is still
+ * alive is replaced permanently: it logs this and admits no more calls, and its open calls settle late.
  *
- * One node leads. Its connection here holds an advisory lock. The server closes a connection that is silent for the length of a lease, and a node
- * that gets no reply for that long no longer considers itself the leader. Two nodes therefore never lead at the same time. An iteration that the
- * former leader began may still be running, but the conditions in its statements make that safe.
+ * One node leads. Its connection here holds an advisory lock. The server closes a connection that is silent for the length of a lease. A node that
+ * gets no reply for that long no longer considers itself the leader. Two nodes therefore never lead at the same time. An iteration that the former
+ * leader began might still be running, but the conditions in its statements make that safe.
  */
 import { Effect, Redacted, Runtime, Schedule } from "effect"
 import { hostname } from "node:os"
@@ -40,7 +40,6 @@ interface Parts {
   readonly settings: PostgresSettings
   readonly run: string
   readonly name: string
-  /** The newest migration that this version knows. */
   readonly knows: number
   readonly ask: Ask
   readonly state: State
@@ -55,7 +54,7 @@ interface State {
   /** The connection that holds the leader's lock. */
   leading: Client | undefined
   found: Found
-  /** Whether this process must stop serving the database, because it is too old or another process has taken its name. */
+  /** Whether this process must stop serving the database, because it is too old or another process has claimed its name. */
   retired: boolean
 }
 
@@ -144,7 +143,8 @@ const sinceRenewal = ({ state }: Parts): number => now() - Math.max(state.renewe
 
 const enter = ({ ask, knows, name, run, settings }: Parts) => ask(insertRun, run, name, settings.version ?? "", knows)
 
-// If a batch of the former run hangs, it locks the row until it loses its connection after some seconds.
+// If a batch of the former run hangs, the row stays locked until the batch loses its connection after some seconds. The statement is therefore
+// retried.
 const replaceFormer = ({ ask, name, run, settings }: Parts) =>
   settings.node === undefined
     ? Effect.void
@@ -181,7 +181,7 @@ const renew = Effect.fnUntraced(function* (parts: Parts) {
   if (state.found.lapsed > 0) listeners.lapse.forEach((listener) => listener())
 })
 
-/** Takes the leader's lock if it is free and this connection does not hold it yet. */
+/** Acquires the leader's lock if it is free and this connection does not hold it yet. */
 const tryToLead = Effect.fnUntraced(function* ({ ask, listeners, state }: Parts) {
   if (state.leading !== undefined && state.leading === state.client) return
   state.leading = undefined
@@ -286,14 +286,14 @@ const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, st
 const anyVersion = 2_147_483_647
 
 /**
- * Selects the newest migration, and the oldest migration that a version must know to serve the database. (A database from before rolling upgrades
- * does not store the latter, so only the version that created it may serve it.)
+ * Selects the newest migration, and the oldest migration that a version must know to serve the database. A database from before rolling upgrades does
+ * not store the latter. Only the version that created such a database may serve it.
  */
 export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
     COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest
   FROM ${migrationsTable} m`
 
-/** Selects the names of running nodes whose version does not know this migration. */
+/** Selects the names of running nodes with a version that does not know this migration. */
 export const selectOlder = `SELECT n.name FROM tollgate_sql_nodes n
   WHERE NOT ended AND until > now() AND COALESCE((to_jsonb(n) ->> 'knows')::integer, 1) < ? ORDER BY n.name`
 
@@ -308,10 +308,10 @@ const replaceRuns = `WITH former AS (
   )
   UPDATE tollgate_sql_nodes n SET ended = true, replaced = true, until = least(until, now()) FROM former WHERE n.run = former.run`
 
-/** Deletes the rows of dead nodes, whose reservations were released long ago. */
+/** Deletes the rows of nodes that ended long ago. Their reservations have been released. */
 const forgetLongEnded = "DELETE FROM tollgate_sql_nodes WHERE until < now() - interval '30 days'"
 
-/** Selects the number of nodes with a lease, the number whose lease lapsed recently, and the leader. */
+/** Selects the number of nodes with a lease, the number of nodes with a recently lapsed lease, and the leader. */
 const lookAround = `SELECT
     (SELECT count(*) FROM tollgate_sql_nodes WHERE NOT ended AND until > now()) AS nodes,
     (SELECT count(*) FROM tollgate_sql_nodes
@@ -323,7 +323,7 @@ const lookAround = `SELECT
         AND (l.classid::bigint << 32) | l.objid::bigint = ${Locks.leader} LIMIT 1) AS leader`
 
 /**
- * Ends a run whose lease has lapsed. After the server starts, every node has the length of a lease to return. The row lock waits for the run's
+ * Ends a run if its lease has lapsed. After the server starts, every node has the length of a lease to return. The row lock waits for the run's
  * batches.
  */
 const endRun = `WITH lapsed AS (
@@ -332,5 +332,4 @@ const endRun = `WITH lapsed AS (
   )
   UPDATE tollgate_sql_nodes n SET ended = true FROM lapsed WHERE n.run = lapsed.run`
 
-/** Selects the names of the running nodes. */
 export const selectAtWork = "SELECT name FROM tollgate_sql_nodes WHERE NOT ended AND until > now() ORDER BY name"

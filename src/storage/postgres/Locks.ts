@@ -1,9 +1,8 @@
 /**
  * The numbers of the advisory locks in a PostgreSQL database. They are in one list so that they remain distinct. A number must never change its
- * meaning, because nodes of two versions may run at the same time.
+ * meaning, because nodes of two versions can run at the same time.
  */
 
-/** Held during a migration. */
 export const migration = 7_062_516_340
 
 /** Held until the commit by a batch that contains statements from other modules. */

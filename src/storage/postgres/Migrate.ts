@@ -2,12 +2,12 @@
  * Migrates a PostgreSQL database. If several nodes start, a lock ensures that only one of them migrates it.
  *
  * While an operator replaces nodes one by one, nodes of two versions serve one database. Tables therefore change in two steps. A migration that
- * expands (tables, indexes, columns that inserts may omit) still allows the previous version to serve. A migration that contracts (drops, renames,
+ * expands (tables, indexes, columns that inserts can omit) still allows the previous version to serve. A migration that contracts (drops, renames,
  * adds constraints) follows one version later, when no node uses the removed objects any more. Each migration declares the oldest version that can
  * serve after it. The database stores this version, because a version does not know later migrations.
- * - A version may serve a newer version's database unless one of the migrations applied to it requires a newer version.
+ * - A version can serve a newer version's database unless one of the migrations applied to it requires a newer version.
  * - A migration is refused while a node runs an older version than the migration requires.
- * - A node that was disconnected during the migration and later finds itself too old gives up its lease (`Leases`).
+ * - A node that was disconnected during the migration and later finds itself too old ends its own run (`Leases`).
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -46,7 +46,7 @@ const applyIndexes = statements(indexes.map((index) => textOf(index)))
 
 const numberOf = ({ name }: Migration): number => Number.parseInt(name, 10)
 
-/** The newest migration. */
+/** The number of the newest migration. */
 export const newest = Math.max(...migrations.map(numberOf))
 
 /** How long to wait for a table that batches use. All other batches queue up during the wait. */
@@ -61,10 +61,9 @@ class IndexUnderWay extends Data.TaggedError("IndexUnderWay")<{ readonly message
  */
 export const migrate = (shown: string) => migrateBy(migrations, shown)
 
-/** Works like `migrate`, with the given migrations. */
 export const migrateBy = (all: ReadonlyArray<Migration>, shown: string) =>
   Effect.flatMap(SqlClient, (sql) => sql.withTransaction(apply(sql, all, shown))).pipe(
-    // Retry if another session holds a table for longer than a batch takes.
+    // Retry if another session holds a table for longer than a batch takes, or while an index is being built.
     Effect.retry({
       while: (error) => error instanceof IndexUnderWay || isHeld(error),
       schedule: Schedule.spaced("1 second"),

@@ -1,18 +1,18 @@
 /**
  * Sends signals over PostgreSQL. Each node has a connection that listens and publishes. When a lost connection is restored, listeners are called with
- * `undefined`, because they may have missed signals.
+ * `undefined`, because they might have missed signals.
  *
- * A notification may be lost because the sender failed, or because a connection is dead and this has not been detected yet. Changes that must not be
- * missed (to keys, memberships and suspended users) are therefore also in a table. Triggers write it in the transaction of the change. The connection
- * polls this table more than once a second. While polls get no reply, listeners are called with `undefined` at the same rate as the polls. A node
- * therefore accepts a deleted key for less than two seconds.
+ * A notification can be lost because the sender failed, or because a connection is dead and this has not been detected yet. Changes that must not be
+ * missed (to keys, memberships and suspended users) are therefore also in a table. Triggers insert the rows in the transaction of the change. The
+ * connection polls this table more than once a second. While polls get no reply, the listeners of these changes are called with `undefined` about
+ * once a second. A node therefore accepts a deleted key for less than two seconds.
  */
 import { Effect } from "effect"
 import type { Client } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
 import { Postgres } from "./Client.ts"
 
-/** Called with the ids that a node published, or with `undefined` if signals may have been lost. */
+/** Called with the ids that a node published, or with `undefined` if signals might have been lost. */
 type Listener = (ids: ReadonlyArray<string> | undefined) => void
 
 const channel = "tollgate_signals"
@@ -53,7 +53,7 @@ export const make = Effect.gen(function* () {
   const closing = new Promise<void>((done) => (close = done))
   const parts: Parts = { connect, self: yield* Ids.make("run"), listeners: new Map(), state, closing }
 
-  // While there are no polls, clear the caches at this interval.
+  // While there are no polls, make the listeners clear their caches at this interval.
   const blind = setInterval(() => state.connection === undefined && tellBlindness(parts), pollPatience).unref()
   // Wait until the first connection is open or has failed, before anything is cached.
   let listening = Promise.resolve()
@@ -185,8 +185,8 @@ interface SignalRow {
 const selectLast = "SELECT COALESCE(max(number), 0) AS number FROM tollgate_sql_signals"
 
 /**
- * Selects the newer rows. Rooms write one transaction at a time, so the numbers ascend in the order of the commits. The newest rows are left to the
- * notifications.
+ * Selects the newer rows. Transactions with rooms' statements run one at a time, so the numbers ascend in the order of the commits. The newest rows
+ * are left to the notifications.
  */
 const selectSince = `SELECT number, topic, id FROM tollgate_sql_signals
   WHERE number > ? AND at < clock_timestamp() - interval '400 milliseconds' ORDER BY number`

@@ -15,7 +15,7 @@ const oldest = 16
 /** The timeout for connecting and for queries, in milliseconds. */
 const patience = 5_000
 
-/** Returns the newest applied migration, or 0 if the database does not contain our tables. Fails if the database cannot be used. */
+/** Returns the newest applied migration, or 0 if the database does not contain the service's tables. Fails if the database cannot be used. */
 export const look = (
   database: PostgresDatabase,
   { copying = false }: Pick<Use, "copying"> = {}
@@ -35,7 +35,7 @@ export const look = (
     return (await client.query(`SELECT max(migration_id) AS id FROM ${migrationsTable}`)).rows[0].id ?? 0
   })
 
-/** Fails if nodes are serving the database. The database must contain our tables. Nodes may still start afterwards. */
+/** Fails if nodes are serving the database. The database must contain the service's tables. Nodes can still start afterwards. */
 export const unserved = (database: PostgresDatabase): Effect.Effect<void, DatabaseUnusable> =>
   asking(database, async (client) => {
     const { rows } = await client.query(selectAtWork)
@@ -46,7 +46,6 @@ export const unserved = (database: PostgresDatabase): Effect.Effect<void, Databa
 export const servedBy = (nodes: ReadonlyArray<{ readonly name: string }>): string =>
   `is served by ${nodes.map(({ name }) => name).join(", ")}: stop it first (a node that was killed counts for 20 s)`
 
-/** Runs queries over a separate connection. */
 const asking = <A>(
   database: PostgresDatabase,
   ask: (client: Client) => Promise<A>

@@ -1,5 +1,5 @@
 /**
- * Renews a node's lease from a separate thread and connection. Large responses may keep the main thread too busy to renew the lease in time, and
+ * Renews a node's lease from a separate thread and connection. Large responses can keep the main thread too busy to renew the lease in time, and
  * other nodes would then release the node's reservations.
  *
  * A lease means that the node is still working on its calls. A node with a stuck main thread is not. The thread therefore renews the lease only if
@@ -9,7 +9,7 @@ import type { Worker } from "node:worker_threads"
 import type { Task } from "./LeaseTask.ts"
 import { start as startThread } from "./ThreadCode.ts"
 
-/** How long the main thread may be busy before it counts as stuck, in milliseconds. */
+/** How long the main thread can be busy before it counts as stuck, in milliseconds. */
 export const stuckAfter = 120_000
 
 /** The interval between the main thread's heartbeats, in milliseconds. */

@@ -1,6 +1,6 @@
 /**
- * The tables on PostgreSQL. They are the tables that SQLite's migrations create (`test/storage/Engines.test.ts` compares them), with additions for
- * several writers: the leases of nodes, and sequences that are used under a row's lock.
+ * The tables on PostgreSQL. They are the tables that SQLite's migrations create (`test/storage/Engines.test.ts` compares them). There are additions
+ * for several writers: the leases of nodes, and sequences that are used under a row's lock.
  */
 import { migrationsTable } from "../database/Unusable.ts"
 
@@ -491,7 +491,7 @@ export const base: ReadonlyArray<string> = [
   `CREATE SEQUENCE tollgate_ledger_accounts_seq`,
   `CREATE SEQUENCE tollgate_ledger_entries_seq`,
   `CREATE SEQUENCE tollgate_usage_records_seq`,
-  // The running nodes. Other nodes do not touch a node's work until its lease, which it renews, expires (`until`).
+  // The running nodes. Each node renews its lease. Other nodes do not touch its work until the lease expires (`until`).
   `CREATE TABLE tollgate_sql_nodes (
     run ${text} PRIMARY KEY,
     name ${text} NOT NULL,
@@ -515,7 +515,7 @@ export const base: ReadonlyArray<string> = [
 
 /**
  * The changes to the schema after `base`, by migration. A database is migrated while nodes of the previous version serve it, so a migration must
- * create only indexes of tables that it creates itself. Any other index would block the writers of its table (see `indexes`).
+ * create indexes only on tables that it creates itself. Building any other index would block the table's writers (see `indexes`).
  */
 export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0002_token_details": [`ALTER TABLE tollgate_usage_records ADD COLUMN token_details ${text}`],
@@ -655,7 +655,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `CREATE INDEX tollgate_chat_kept_age ON tollgate_chat_kept (at)`
   ],
   "0012_nodes": [
-    // A replaced run, whose node was restarted under the same name, never gets a lease again.
+    // A replaced run never gets a lease again, because its node was restarted under the same name.
     `ALTER TABLE tollgate_sql_nodes ADD COLUMN replaced boolean NOT NULL DEFAULT false`,
     // The changes that every node must see even if a notification is lost (`Notifications`).
     `CREATE TABLE tollgate_sql_signals (
@@ -679,7 +679,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
   // From now on, sign-ins are deleted when they end. Nodes of an earlier version still only mark them.
   "0013_kept_rows": [
-    // The time at which the user signed in, for the ID token.
+    // The user's sign-in time, for the ID token.
     `ALTER TABLE tollgate_auth_codes ADD COLUMN auth_time bigint`,
     `DELETE FROM tollgate_auth_refresh_tokens
       WHERE family_id IN (SELECT id FROM tollgate_auth_families WHERE revoked_at IS NOT NULL)`,
@@ -873,7 +873,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       record bigint NOT NULL
     )`
   ],
-  // Earlier versions still use the table of limits and distinguish dimensions by fewer columns.
+  // Earlier versions need the table of limits and distinguish dimensions by fewer columns, so they cannot serve after this migration.
   "0021_budgets": [
     `CREATE TABLE tollgate_ledger_budgets (
       id ${text} PRIMARY KEY,
@@ -921,7 +921,6 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     `DROP TRIGGER tollgate_sql_signal ON tollgate_tenants_applications`,
     `CREATE TRIGGER tollgate_sql_signal AFTER DELETE OR UPDATE OF expires_at, allowed_models, tags ON tollgate_tenants_applications
       FOR EACH ROW EXECUTE FUNCTION tollgate_sql_signal('id')`,
-    // The runs of API keys.
     `CREATE TABLE tollgate_runs (
       id ${text} PRIMARY KEY,
       tenant_id ${text} NOT NULL,
@@ -952,7 +951,6 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     // Nodes notice by themselves that a run has expired, so only an early end sends a signal.
     `CREATE TRIGGER tollgate_sql_signal AFTER UPDATE OF ended_at ON tollgate_runs
       FOR EACH ROW WHEN (NEW.ended_at < NEW.expires_at) EXECUTE FUNCTION tollgate_sql_signal('id')`,
-    // The tables of the module `budgets`.
     `CREATE TABLE tollgate_budgets_budgets (
       id ${text} PRIMARY KEY,
       -- NULL: of all tenants.
@@ -997,7 +995,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     )`
   ],
   "0022_open_runs": [
-    // `indexes` has the new one.
+    // `indexes` contains the new index.
     `DROP INDEX tollgate_runs_open`
   ],
   "0023_vendor_calls": [
@@ -1103,7 +1101,7 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
     )`
   ],
   "0027_run_records": [
-    // `indexes` replaces it with an index of the calls of runs. Only some databases contain it.
+    // `indexes` contains the replacement, an index of the calls of runs. Only some databases contain the old index.
     `DROP INDEX IF EXISTS tollgate_usage_records_budgeted`
   ]
 }
@@ -1116,8 +1114,8 @@ export interface Index {
 }
 
 /**
- * The indexes that were added after their table, when it may already be large. They are not part of a migration: `Indexes` builds the missing ones
- * while nodes serve, and an empty database gets them with its tables.
+ * The indexes that were added later than their tables. The tables can be large by then. They are not part of a migration: `Indexes` builds the
+ * missing ones while nodes serve, and an empty database gets them with its tables.
  */
 export const indexes: ReadonlyArray<Index> = [
   { name: "tollgate_tenants_tenants_name", table: "tollgate_tenants_tenants", definition: "(lower(name))" },
@@ -1206,8 +1204,8 @@ export const contracting: Readonly<Record<string, number>> = {
 }
 
 /**
- * Statements that set derived values after rows were copied with their numbers: the sequences, the booking times of the newest rows, and the counts
- * of budgets.
+ * Statements that set derived values after rows were copied with their numbers. These values are the sequences, the booking times of the newest rows,
+ * and the counts of budgets.
  */
 export const settle: ReadonlyArray<string> = [
   `SELECT setval('tollgate_ledger_accounts_seq', COALESCE(max(number), 0) + 1, false) FROM tollgate_ledger_accounts`,

@@ -65,7 +65,6 @@ const contentOf = (name: string, path: string): string => {
   }
 }
 
-/** A driver connection with these settings. */
 export class TargetClient extends Client {
   #isConnected = false
 

@@ -22,7 +22,6 @@ import {
 import type { Stats } from "node:fs"
 import { basename, dirname, join } from "node:path"
 
-/** The location of a deployment's data. */
 export interface Place {
   readonly data_dir: string
   /** The database file; `undefined` on PostgreSQL. */
@@ -75,7 +74,7 @@ type Change = { readonly done: boolean; readonly what: string } | undefined
 
 const tightenFolder = (path: string, { mode }: Stats): Change => {
   if ((mode & others) === 0) return undefined
-  // Other users may need this folder to reach their own folders, so do not restrict it.
+  // Other users might need this folder to reach their own folders, so do not restrict it.
   const foreign = (mode & 0o1000) !== 0 || foldersIn(path).some((name) => name !== "native" && name !== "lost+found")
   if (foreign)
     return { done: false, what: `${octal(mode)}: it also contains other folders; give the service its own folder` }
@@ -143,7 +142,7 @@ const foldersIn = (folder: string): ReadonlyArray<string> => {
   }
 }
 
-/** Creates an empty private file, into which SQLite writes a copy. */
+/** Creates an empty private file for a copy that SQLite writes. */
 export const blank = (path: string): Effect.Effect<void> =>
   Effect.sync(() => writeFileSync(path, "", { flag: "wx", mode: 0o600 }))
 

@@ -32,8 +32,8 @@ export const take = (path: string, patience: number): Lock => {
 const attemptsMax = 20
 
 /**
- * Takes the lock on a file that exists only while it is locked. A file created by root is given to the owner of the folder, who otherwise could not
- * test the lock.
+ * Acquires the lock on a file that exists only while it is locked. A file created by root is given to the owner of the folder, who otherwise could
+ * not test the lock.
  */
 export const takeNew = (path: string): Lock => {
   for (let attempt = 1; ; attempt++) {
@@ -41,7 +41,7 @@ export const takeNew = (path: string): Lock => {
     const folder = statSync(dirname(path))
     if (process.getuid?.() === 0 && folder.uid !== 0) chownSync(path, folder.uid, folder.gid)
     const lock = take(path, 1_000)
-    // Another process may have removed the file before it was locked.
+    // Another process might have removed the file before it was locked.
     if (existsSync(path))
       return {
         release: () => {

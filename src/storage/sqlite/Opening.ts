@@ -118,7 +118,7 @@ const lockPause = Effect.promise(() => new Promise<void>((done) => setTimeout(do
 
 const notSqlite = "is not a SQLite database: it is damaged or another kind of file"
 
-/** Returns whether access is permitted. A missing file counts as permitted, because it may be created. */
+/** Returns whether access is permitted. A missing file counts as permitted, because it can be created. */
 const isPermitted = (path: string, mode: number): boolean => {
   try {
     accessSync(path, mode)

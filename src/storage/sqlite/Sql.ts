@@ -57,8 +57,8 @@ import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
 /**
- * The migrations. The list is append-only, because a database never applies a migration twice. They are recorded in our own table, separate from a
- * host's.
+ * The migrations. The list is append-only, because a database never applies a migration twice. They are recorded in a separate table, so a host can
+ * have its own migrations.
  */
 export const migrations = {
   "0001_ledger": ledger,
@@ -111,7 +111,7 @@ export const migrations = {
   "0050_run_records": runRecords
 }
 
-/** The newest migration. */
+/** The number of the newest migration. */
 export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
 /** Returns the newest applied migration, or 0 for an empty database. */
@@ -135,7 +135,7 @@ const applyMissing = Effect.gen(function* () {
 })
 
 /**
- * Applies all missing migrations in one transaction and returns their names. A file that contains data is first copied to
+ * Applies all missing migrations in one transaction and returns their numbers and names. A file that contains data is first copied to
  * `<file>.before-<migration>`.
  */
 export const migrate = (file: string | undefined) =>
@@ -178,8 +178,8 @@ export const migrate = (file: string | undefined) =>
   })
 
 /**
- * Protects a host's objects that refer to a table while a migration replaces it: rows that would be deleted with the table, and views that would not
- * find it. Both settings belong to the connection and can be changed only outside a transaction.
+ * Protects a host's objects that refer to a table while a migration replaces it. Otherwise, rows that refer to the table would be deleted with it,
+ * and views would not find it. Both settings belong to the connection and can be changed only outside a transaction.
  */
 const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(SqlClient, (sql) =>
@@ -204,7 +204,7 @@ const migrated = (file: string | undefined) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const sql = yield* SqlClient
-      // In WAL mode, the default of NORMAL may lose the last commits in a power failure.
+      // In WAL mode, the default of NORMAL can lose the last commits in a power failure.
       yield* sql`PRAGMA synchronous = FULL`
       yield* migrate(file)
     })
@@ -228,8 +228,8 @@ const keepEmpty = Layer.effectDiscard(
 )
 
 /**
- * Opens a new, migrated database in memory for reading and writing. The writer shares the connection. A process migrates only its first database. The
- * others are copies of it, and copying takes 2 % of the time.
+ * Opens a new, migrated database in memory for reading and writing. The writer shares the connection. A process migrates only its first database.
+ * Later databases are copies of it, and copying takes 2 % of the time.
  */
 export const layerMemory = Layer.suspend(() =>
   // The driver also opens bytes, although the client's type does not allow that.

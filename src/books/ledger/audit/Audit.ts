@@ -4,10 +4,10 @@
  * accounts and transfers in the transaction that reads the last rows. Concurrent writes are therefore either read or skipped completely, so they
  * neither cause false findings nor hide real ones.
  *
- * An audit may begin after previously verified rows (`Checkpoint`). In that case, it checks only newer rows and the accounts that they touch. Only a
+ * An audit can begin after previously verified rows (`Checkpoint`). In that case, it checks only newer rows and the accounts that they touch. Only a
  * full audit finds changes to older rows and checks the rollups.
  *
- * If there are several writers, one may commit rows with lower numbers than those already committed by another. The slices therefore end at the safe
+ * If there are several writers, one can commit rows with lower numbers than those already committed by another. The slices therefore end at the safe
  * horizon (`SafeHorizon`). The safe horizon is also the checkpoint. The rows after it are read together with the accounts, in one snapshot. A
  * snapshot for the entire audit would prevent the server from removing old versions of rows that every charge changes.
  */
@@ -57,7 +57,7 @@ export const audit = Effect.fnUntraced(function* (
   const behind = ({ entry, record }: Readonly<Place>) => entry - place.entry + record - place.record
   let last: Readonly<Place> = several?.first ?? (yield* newest)
   for (let rows = 0; behind(last) > 0;) {
-    // Read from the table whose last row is older, so that a cost and its debit are read close together.
+    // Read from the table with the older last row, so that a cost and its debit are read close together.
     const isEntry = place.record >= last.record || (place.entry < last.entry && totals.entryAt <= totals.recordAt)
     rows += yield* isEntry ? reader.entries(pace.slice, last.entry) : reader.records(pace.slice, last.record)
     yield* comparer.offsets
@@ -65,7 +65,7 @@ export const audit = Effect.fnUntraced(function* (
     yield* pace.pause
     yield* comparer.daysOver
     if (behind(last) > 0) continue
-    // New rows are also read in slices, so that the last transaction reads less than a slice.
+    // Read new rows in slices as well. The last transaction then reads less than a slice.
     const now = several === undefined ? yield* newest : yield* several.end
     if (now !== undefined && behind(now) > pace.slice) last = now
   }

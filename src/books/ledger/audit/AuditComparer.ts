@@ -51,7 +51,7 @@ const compareDay = Effect.fnUntraced(function* (
   }
 })
 
-/** Compares the last days and finds rows without records. Each transaction first reads the records committed in the meantime. */
+/** Compares the last days and finds rollup rows without records. Each transaction first reads the records committed in the meantime. */
 const rest = (parts: Parts) =>
   Effect.gen(function* () {
     const { pause, readRest, slice, sql, sums, totals } = parts
@@ -84,7 +84,7 @@ const recordOffsets = {
 
 type OffsetTable = typeof entryOffsets | typeof recordOffsets
 
-/** The number of owners whose offsets one query counts. */
+/** The number of owners per query that counts offsets. */
 const ownersInSlice = 64
 
 /** Compares the offsets read since the last comparison. */
@@ -96,7 +96,7 @@ const offsets = (parts: Parts) =>
     return Effect.zipRight(compareOffsets(parts, entryOffsets, entries), compareOffsets(parts, recordOffsets, records))
   })
 
-/** Compares offsets. An offset is written together with its row and never changes. */
+/** Compares stored offsets with `met`. An offset is written together with its row and never changes, so this needs no snapshot. */
 const compareOffsets = Effect.fnUntraced(function* (
   { sql, totals }: Parts,
   { at: atColumn, check, heads, offsets }: OffsetTable,

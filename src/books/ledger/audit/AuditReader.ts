@@ -78,7 +78,6 @@ const records = (parts: Parts) =>
     return rows.length
   })
 
-/** Loads a tenant's state at the checkpoint. */
 const beginTenant = Effect.fnUntraced(function* ({ since, sql, totals }: Parts, tenant: string) {
   const [last] = totals.whole
     ? []
@@ -180,7 +179,7 @@ const compareHeads = (totals: RunningTotals, rows: ReadonlyArray<HeadRow>): void
   const heads = new Map(rows.map((row) => [row.id, row]))
   for (const id of new Set([...heads.keys(), ...totals.tenants.keys()])) {
     const [head, tenant] = [heads.get(id), totals.tenants.get(id)]
-    // If there are several writers, a head may exist before its tenant has a record, because the batch creates and locks it first.
+    // If there are several writers, a head can exist before its tenant has a record, because the batch creates and locks the head first.
     const isSame = (head?.total ?? 0) === (tenant?.number ?? 0) && (head?.newest ?? null) === (tenant?.newest ?? null)
     if (isSame) continue
     totals.report("tollgate_usage_heads names the newest record", {

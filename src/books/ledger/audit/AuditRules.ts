@@ -6,7 +6,6 @@ function sumsSentence(table: string) {
   return ({ expected, found, id }: CheckRow) => `${table} states ${found} for ${id}, but the records sum to ${expected}`
 }
 
-/** The sentence for a violation of each rule, by the rule's name. */
 export const sentences = {
   "balance is the sum of its entries": ({ expected, found, id }) =>
     `${id} has a balance of ${usd(found)}, but its entries sum to ${usd(expected)}`,

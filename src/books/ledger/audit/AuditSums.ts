@@ -1,9 +1,9 @@
 /**
  * Checks that the rollups equal the sums of the records up to the watermarks. The audit passes each record as it reads it. The records of one owner
  * are in chronological order. The records of all owners are only approximately in order, because the writers of several nodes run concurrently and
- * have separate clocks. Therefore, a day counts as over when the first record from two days later is read, and the sums of two days are held in
- * memory. The rows of a day are compared by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks
- * and subtracts the day's records after them, so concurrent folding does not affect the result.
+ * have separate clocks. Therefore, a day counts as over when the first record from two days later is read. The sums of two days are held in memory.
+ * The rows of a day are compared by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and
+ * subtracts the day's records after them, so concurrent folding does not affect the result.
  *
  * After the comparison, only one bit per owner and day remains in memory. With these bits, a last pass over the rollups finds rows for days without
  * records.
@@ -115,7 +115,7 @@ export class Day {
   }
 }
 
-/** Records in bits the days on which each owner has records. */
+/** Stores one bit per owner and day: whether the owner has records on that day. */
 class DaysOfOwners {
   private readonly words = new Map<string, Array<number>>()
   private base: number | undefined
@@ -176,7 +176,7 @@ export class DailySums {
     return this.over.splice(0)
   }
 
-  /** Returns all remaining days. Open days may still receive records. */
+  /** Returns all remaining days. Open days can still receive records. */
   takeAll(): ReadonlyArray<Day> {
     return [...this.takeOver(), ...this.open.values()]
   }
@@ -228,13 +228,12 @@ interface Parts {
   readonly report: ReportSums
 }
 
-/** Compares the rollups with `sums`. Each effect is short. It must run in a transaction if others may write. */
+/** Compares the rollups with `sums`. Each effect is short. It must run in a transaction if other connections can write. */
 export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums) => {
   const parts: Parts = { sql, sums, report }
   return { compare: compare(parts), strays: strays(parts) }
 }
 
-/** Compares some owners' rows for a day. */
 const compare = (parts: Parts) =>
   Effect.fnUntraced(function* (one: Day, i: number, owners: ReadonlyArray<string>) {
     const { report, sql } = parts
@@ -252,8 +251,8 @@ const compare = (parts: Parts) =>
   })
 
 /**
- * Searches `size` rows from a cursor for days on which the row's owner has no record. Returns the next cursor, or `undefined` at the end. All
- * existing records must have been read.
+ * Reads `size` rows from a cursor. Reports rows for days without a record of their owner, and rows with an unknown grain. Returns the next cursor, or
+ * `undefined` at the end. All existing records must have been read.
  */
 const strays = (parts: Parts) =>
   Effect.fnUntraced(function* (i: number, from: Place, size: number) {
@@ -314,7 +313,7 @@ const watermarksOf = (sql: SqlClient, groups: ReadonlyArray<Group>) =>
     (rows) => new Map(rows.map(({ number, tenant_id }) => [tenant_id, number]))
   )
 
-/** Sums a tenant's records between two numbers, by dimensions and hour. */
+/** Sums a tenant's records from the number `from` to `to` (inclusive), by dimensions and hour. */
 const tailOf = (sql: SqlClient, tenant: string, from: number, to: number) =>
   Effect.map(
     sql<TailRow>`SELECT r.dimensions, r.at - r.at % ${sql.literal(`${hour}`)} AS at, COUNT(*) AS requests,
@@ -431,7 +430,7 @@ const isSame = (made: Readonly<Sums>, kept: Readonly<Sums>): boolean =>
   made.completion_tokens === kept.completion_tokens &&
   made.cost === kept.cost &&
   made.latency_ms === kept.latency_ms &&
-  // Units may be fractions, and a floating-point sum depends on its order.
+  // Units can be fractions, and a floating-point sum depends on its order.
   Math.abs(kept.units - made.units) <= 1e-9 * (1 + Math.abs(made.units))
 
 const inWords = (sums: Readonly<Sums> | undefined): string =>

@@ -21,7 +21,6 @@ export interface Pace {
 /** The pace for a separate process. A slice takes about ten milliseconds. */
 export const quick: Pace = { slice: 4096, pause: turn }
 
-/** The progress of an audit. */
 export interface Progress {
   readonly rows: number
   /** The number of rows to read, as known so far. */

@@ -4,7 +4,6 @@
  */
 import { hash } from "node:crypto"
 
-/** The table that a digest reads. */
 export const entriesTable = "tollgate_ledger_entries"
 
 interface AccountDigest {
@@ -25,8 +24,8 @@ export interface DigestTotals {
 }
 
 /**
- * Reads all entries, a slice at a time. In each slice, an account's rows are hashed together with the hash of the earlier slices, so two digests can
- * be compared only if they read identical slices.
+ * Reads all entries, a slice at a time. In each slice, an account's rows are hashed together with the hash of the earlier slices. Two digests can
+ * therefore be compared only if they read identical slices.
  */
 export class Digest {
   private readonly accounts = new Map<string, AccountDigest>()
@@ -86,7 +85,7 @@ export class Digest {
     }
   }
 
-  /** Returns a sentence for each account whose ledger differs in the copy. */
+  /** Returns a sentence for each account with a different ledger in the copy. */
   differences(copy: Digest): ReadonlyArray<string> {
     const ids = new Set([...this.accounts.keys(), ...copy.accounts.keys()])
     return [...ids].flatMap((id) => {

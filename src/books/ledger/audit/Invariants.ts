@@ -18,9 +18,7 @@ import { accountsTable } from "../rows/Rows.ts"
 import * as SortedIndex from "../totals/SortedIndex.ts"
 import * as Totals from "../totals/Totals.ts"
 
-/**
- * Runs the checks one by one. A query reads one snapshot, so it works on a live database. Only tables that do not grow with calls are read in full.
- */
+/** Runs the checks one by one. A query reads one snapshot, so it works on a live database. */
 export const lookAt = (
   checks: ReadonlyArray<Check>,
   { pause }: Pace = quick
@@ -139,7 +137,6 @@ const usage: ReadonlyArray<Check> = [
 /** The number of ids to read at a time. Reading that many takes a few milliseconds. */
 const idsInSlice = 16_384
 
-/** Finds the ids that occur in more than one record. */
 const repeatedIds = Effect.fnUntraced(function* (sql: SqlClient) {
   const found: Array<CheckRow> = []
   for (let last: string | null = ""; last !== null && found.length < findingsMax;) {
@@ -190,7 +187,6 @@ const byProvider: Check = {
   sentence: ({ expected, found, id }) => `in the totals of providers, ${id} should be ${expected}, but is ${found}`
 }
 
-/** Checks the sums that a key's usage view reads. */
 const byKey: Check = {
   name: "sums by key equal the records",
   find: (sql) => Effect.map(KeyTotals.faultsOf(sql), (faults) => faults.slice(0, findingsMax)),
@@ -272,5 +268,4 @@ const budgets: ReadonlyArray<Check> = [
   budgetCheck("tokens", "SUM(r.prompt_tokens + r.completion_tokens)", false)
 ]
 
-/** The checks of the ledger and of its usage records. */
 export const checks: ReadonlyArray<Check> = [...accounts, ...usage, sortedRuns, tallies, byProvider, byKey, ...budgets]

@@ -1,6 +1,6 @@
 /**
- * Sums the rows that an audit has read so far, and compares each row with the previous ones. At the end, the sums are compared with the stored
- * accounts, totals and transfers. The code here contains no SQL.
+ * Sums the rows that an audit has read so far, and compares each row with the same owner's earlier rows. At the end, the sums are compared with the
+ * stored accounts, totals and transfers. The code here contains no SQL.
  */
 import { offsetEvery } from "../rows/RowLinks.ts"
 import type { DimensionsRow } from "../rows/Dimensions.ts"
@@ -53,7 +53,6 @@ export interface Chain {
   offsets: number
 }
 
-/** A row with an offset. */
 export interface Offset {
   readonly owner: string
   readonly number: number
@@ -61,12 +60,10 @@ export interface Offset {
   readonly at: number
 }
 
-/** The sums of a tenant's records. */
 interface Tenant extends Chain {
   number: number
 }
 
-/** The sums of an account's entries. */
 interface Account extends Chain {
   number: number
   balance: Value
@@ -76,14 +73,13 @@ interface Account extends Chain {
   funded: boolean
 }
 
-/** The sums of a transfer's entries. */
 interface Transfer {
   readonly escrows: Array<{ readonly account: string; readonly amount: Value }>
   payments: number
   paid: Value
 }
 
-/** A call whose cost and debits do not match yet. */
+/** A call with a cost and debits that do not match yet. */
 interface Call {
   cost: { readonly amount: Value; readonly payer: string } | undefined
   count: number
@@ -129,12 +125,11 @@ export class RunningTotals {
     this.report = report
   }
 
-  /** Returns the checkpoint after the rows read so far. */
   checkpointAt({ entry, record }: Place): Checkpoint {
     return { entry, record, world: BigInt(this.world), revenue: BigInt(this.revenue) }
   }
 
-  /** Begins the account after the entry `last`, or before its first entry. */
+  /** Starts an account's sums after the entry `last`, or at zero if there is none. */
   begin(id: string, last: EntryRow | undefined): void {
     const balance = last === undefined ? 0 : valueRead(last.balance)
     this.accounts.set(id, {
@@ -253,7 +248,7 @@ export class RunningTotals {
     return call
   }
 
-  /** Drops a call whose cost matches its debit, so that only mismatches remain in memory. */
+  /** Drops a call if its cost matches its debit. Only mismatches remain in memory. */
   private settle(id: string, { account, amount, cost, count }: Call): void {
     if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
   }
@@ -299,7 +294,6 @@ export class RunningTotals {
       })
   }
 
-  /** Computes the escrow of each account from its entries. */
   private escrows(): ReadonlyMap<string, Value> {
     const held = new Map<string, Value>()
     for (const { escrows, paid } of this.transfers.values()) {
@@ -310,7 +304,7 @@ export class RunningTotals {
 
   compareTransfers(): void {
     for (const [id, { escrows, paid, payments }] of this.transfers) {
-      // After a checkpoint, the audit may have read only the end of the transfer.
+      // After a checkpoint, the audit might have read only the end of the transfer.
       if (!this.whole && escrows.length === 0 && payments === 1) continue
       const escrow = escrows.reduce<Value>((sum, { amount }) => plus(sum, amount), 0)
       if (escrows.length === 1 && payments <= 1 && (payments === 0 || paid === escrow)) continue
@@ -322,7 +316,7 @@ export class RunningTotals {
     }
   }
 
-  /** Reports costs without a matching debit, and debits whose record is missing, has no cost, or has another debit. */
+  /** Reports costs without a matching debit. Also reports debits without a record, with a free record, or with a second debit. */
   compareCalls(
     ids: ReadonlyArray<string>,
     records: ReadonlyMap<string, { readonly cost: Value; readonly payer: string }>

@@ -6,7 +6,6 @@ import type { Checkpoint, Pace, Progress } from "./Checkpoint.ts"
 import type { Statement } from "../rules/Transaction.ts"
 import { Writer } from "../write/Writer.ts"
 
-/** The findings, and the checkpoint after the checked rows. */
 export interface Verified {
   readonly findings: ReadonlyArray<Finding>
   readonly checkpoint: Checkpoint
@@ -26,7 +25,7 @@ export type VerifySince = (
 ) => Effect.Effect<Verified, never, SqlClient>
 
 export interface Verification {
-  /** The time when the verification ended. */
+  /** The time when the verification ended, in milliseconds since 1970. */
   readonly at: number
   /** Whether the verification covered all rows. */
   readonly whole: boolean
@@ -50,7 +49,7 @@ interface Row {
 const columns = `at, whole, findings, millis, entry, record, CAST(world AS TEXT) AS world, CAST(revenue AS TEXT) AS revenue`
 
 /**
- * Returns the last verification that held. Returns `undefined` if a later full verification has findings, because the affected rows may precede the
+ * Returns the last verification that held. Returns `undefined` if a later full verification has findings, because the affected rows might precede the
  * checkpoint.
  */
 export const lastHeld = (sql: SqlClient): Effect.Effect<Verification | undefined> =>
@@ -100,7 +99,6 @@ export const newest = (sql: SqlClient): Effect.Effect<{ readonly entry: number; 
     ([row]) => row!
   )
 
-/** Returns whether no row is newer than a checkpoint. */
 export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.Effect<boolean> =>
   Effect.map(
     Effect.orDie(
@@ -130,7 +128,7 @@ export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: E
 /** The maximum number of stored verifications, in addition to the last one without findings and the last full one. */
 const keptMax = 100
 
-/** Stores a verification and deletes old ones. */
+/** Builds the statements that store a verification and delete old ones. */
 export const keep = ({ at, findings, checkpoint, millis, whole }: Verification): ReadonlyArray<Statement> => [
   {
     text: `INSERT INTO tollgate_ledger_verifications (at, whole, findings, millis, entry, record, world, revenue)

@@ -16,7 +16,6 @@ import * as Verifications from "./Verifications.ts"
 import type { VerifySince } from "./Verifications.ts"
 import type { Writer } from "../write/Writer.ts"
 
-/** A verification that this process is running: its start, whether it is a full verification, and its progress. */
 export interface Running extends Progress {
   readonly began_at: number
   readonly whole: boolean
@@ -32,7 +31,10 @@ export interface VerifierContract {
   readonly running: () => Running | undefined
   /** Returns the findings of this process's last verification, at most `keptFindings` of them. */
   readonly found: () => ReadonlyArray<Finding>
-  /** Verifies the rows since the last clean verification and returns the number of findings. If there are no new rows, it reads nothing. */
+  /**
+   * Verifies the rows since the last clean verification and returns the number of findings. If the last verification was clean and there are no new
+   * rows, it checks nothing.
+   */
   readonly verify: Effect.Effect<number>
   /** The job that runs `verify` every `VerifyInterval`. `layerJobs` runs this job. */
   readonly job: Loop.Job
@@ -47,7 +49,7 @@ export class Verifier extends Context.Tag("tollgate/ledger/Verifier")<Verifier, 
 /** The pace of the verifier. A slice takes a millisecond or two and is followed by a pause of ten milliseconds. */
 const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
 
-/** The shortest time from the start of the service to its first verification. */
+/** The shortest time from the start of the service to its first verification, in milliseconds. */
 const pauseFirst = 60_000
 /** The longest time that one iteration of the job waits for a verification. A longer verification continues across iterations. */
 const turnMax = "60 seconds"

@@ -24,7 +24,6 @@ const counterColumns = [
 
 const columns = ["id", "kind", "tenant_id", "anchor", "period", "usd", "terms", ...counterColumns] as const
 
-/** The columns that `budgetOf` needs. */
 export const selection = `id, kind, tenant_id, anchor, period, CAST(usd AS TEXT) AS usd, terms, start, CAST(spent AS TEXT) AS spent,
   CAST(reserved AS TEXT) AS reserved, CAST(ceiling AS TEXT) AS ceiling, tokens, tokens_reserved, requests, open, crossed`
 
@@ -121,7 +120,7 @@ export function* load(
   return (rows as ReadonlyArray<BudgetRow>).map(budgetOf)
 }
 
-/** Groups the ids of budgets by anchor. Each of these anchors receives an array. */
+/** Adds the ids of the budgets to `lists`, by anchor. Each of `anchors` gets an array, even if no budget has that anchor. */
 export const groupInto = (
   lists: Map<string, ReadonlyArray<string>>,
   anchors: Iterable<string>,

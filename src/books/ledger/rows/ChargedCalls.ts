@@ -6,7 +6,7 @@ import type { Range } from "../../../kernel/Pieces.ts"
 import { withDimensions } from "./Dimensions.ts"
 import { entriesAmong } from "./RowLinks.ts"
 
-/** A charge and its call. Amounts are nano-USD in digits, as the database has them. An absent property of the call is an empty string or null. */
+/** A charge and its call. Amounts are nano-USD as decimal strings. An absent property of the call is an empty string or null. */
 export interface ChargedCallRow {
   /** The number of the ledger entry. */
   readonly number: number
@@ -15,14 +15,13 @@ export interface ChargedCallRow {
   readonly usage_id: string
   readonly uncollected: string
   readonly account_id: string
-  /** The tenant of the credential that called. */
+  /** The tenant of the caller's credential. */
   readonly tenant_id: string
   readonly application_id: string
   readonly usage_type: "inference" | "tool"
   readonly endpoint: string
   readonly model: string
   readonly provider: string
-  /** The id of the price version. */
   readonly price: string
   readonly billing_source_kind: "own" | "team"
   readonly prompt_tokens: number

@@ -1,4 +1,4 @@
-/** The balances of all accounts after a row of the ledger, for the proof of liabilities (`books/log/Liabilities`). */
+/** Reads the balances of all accounts after a row of the ledger, for the proof of liabilities (`books/log/Liabilities`). */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -10,19 +10,18 @@ export interface ClosingBalance {
   /** The account's number in the tables. */
   readonly account: number
   readonly id: string
-  /** The number of the entry. */
   readonly entry: number
   readonly balance: bigint
 }
 
 export interface ClosingPage {
-  /** In the order of the accounts' numbers, without accounts that had no entry yet. */
+  /** The balances in the order of the accounts' numbers. Accounts without an entry up to the row are omitted. */
   readonly balances: ReadonlyArray<ClosingBalance>
   /** The number of the last account that was read; `undefined` if there are no more accounts. */
   readonly next: number | undefined
 }
 
-/** How many accounts to read before other work gets a turn. Each may take a query. */
+/** The number of accounts to read before yielding to other work. Each account can require a query. */
 const accountsInTurn = 16
 
 interface Row {
@@ -33,7 +32,7 @@ interface Row {
   readonly balance: string | null
 }
 
-/** Reads at most `most` accounts with numbers after `after`, up to `last`, and their balances after the row `seq`. */
+/** Reads at most `most` accounts with numbers after `after` and up to `last`, with their balances after the row `seq`. */
 export const closingBalances = Effect.fnUntraced(function* (
   sql: SqlClient,
   seq: number,
@@ -64,14 +63,14 @@ export const closingBalances = Effect.fnUntraced(function* (
   return { balances, next: rows.length < most ? undefined : rows.at(-1)!.account }
 })
 
-/** The number of an account in the tables. */
+/** Reads an account's number in the tables; `undefined` if the account does not exist. */
 export const accountNumber = (sql: SqlClient, id: string): Effect.Effect<number | undefined, SqlError> =>
   Effect.map(
     sql<{ readonly number: number }>`SELECT number FROM tollgate_ledger_accounts WHERE id = ${id}`,
     ([row]) => row?.number
   )
 
-/** The ids and numbers of accounts after a number, in order. */
+/** Reads the ids and numbers of at most `most` accounts after the number `after`, in ascending order. */
 export const accountsAfter = (
   sql: SqlClient,
   after: number,
@@ -80,10 +79,10 @@ export const accountsAfter = (
   sql<{ readonly id: string; readonly number: number }>`SELECT id, number FROM tollgate_ledger_accounts
     WHERE number > ${after} ORDER BY number LIMIT ${most}`
 
-/** An entry as a change of an account's balance. */
+/** An entry as a change of an account's balance, in nano-USD. */
 export interface Movement {
   readonly seq: number
-  /** `null` if the entry is of an unknown account. */
+  /** The account's number in the tables; `null` if the entry's account does not exist. */
   readonly account: number | null
   readonly entry: number
   readonly balance: bigint
@@ -95,7 +94,7 @@ const selectMovements = `SELECT e.seq, a.number, e.number, e.type, CAST(e.amount
   FROM tollgate_ledger_entries e LEFT JOIN tollgate_ledger_accounts a ON a.id = e.billing_account_id
   WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?`
 
-/** Up to `most` entries after the row `seq`, up to the row `last`. */
+/** Reads at most `most` entries after the row `seq` and up to the row `last`. */
 export const movementsAfter = (
   sql: SqlClient,
   seq: number,
@@ -114,7 +113,10 @@ export const movementsAfter = (
     )
   )
 
-/** The last row up to `last` whose entry is from before this time; 0 if there is none. Entries are in the order of time. */
+/**
+ * Finds the last row up to `last` with an entry from before the time `at`; 0 if there is none. The search assumes that rows are in chronological
+ * order.
+ */
 export const lastEntryBefore = Effect.fnUntraced(function* (
   sql: SqlClient,
   at: number,

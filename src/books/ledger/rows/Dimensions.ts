@@ -25,7 +25,7 @@ export function* numberDimensions(
   numbers: WeakMap<Dimensions, number>,
   shared: Shared | undefined
 ): SqlSteps<NumberOf> {
-  // The key is the content, because several objects may be equal.
+  // The key is the content, because several objects can be equal.
   const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
   const look = ({ at, dimensions }: { readonly at: number; readonly dimensions: Dimensions }) => {
     if (numbers.has(dimensions)) return
@@ -79,7 +79,7 @@ const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions
   WHERE ${dimensionColumns.map((column) => `${column} = ?`).join(" AND ")}`
 
-/** Selects the dimensions with these numbers. They never change. */
+/** Selects the dimensions with these numbers, on PostgreSQL. The rows never change. */
 export const selectDimensions = "SELECT * FROM tollgate_usage_dimensions WHERE number = ANY(?::bigint[])"
 
 export interface DimensionsRow extends Dimensions {

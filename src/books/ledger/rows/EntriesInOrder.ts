@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import { withDimensions } from "./Dimensions.ts"
 import { entriesAmong, offsetEvery } from "./RowLinks.ts"
 
-/** An entry with its row. Amounts are nano-USD as decimal strings, in the database's form. */
+/** An entry with its row. Amounts are nano-USD as decimal strings. */
 export interface LoggedEntry {
   readonly seq: number
   readonly billing_account_id: string
@@ -53,7 +53,7 @@ export const entriesAfter = (
     (rows as unknown as ReadonlyArray<Row>).map(entryOf)
   )
 
-/** Returns the newest row; 0 if there is none. */
+/** Reads the number of the newest row; 0 if there is none. */
 export const lastEntry = (sql: SqlClient): Effect.Effect<number, SqlError> =>
   Effect.map(
     sql<{ readonly last: number }>`SELECT COALESCE(MAX(seq), 0) AS last FROM tollgate_ledger_entries`,
@@ -73,7 +73,6 @@ const read = (sql: SqlClient, account: string, from: number, to: number) =>
     (rows) => (rows as unknown as ReadonlyArray<Row>).map(entryOf)
   )
 
-/** Reads the account's entry with this number. */
 export const entryNumbered = (
   sql: SqlClient,
   account: string,
@@ -81,7 +80,6 @@ export const entryNumbered = (
 ): Effect.Effect<LoggedEntry | undefined, SqlError> =>
   Effect.map(read(sql, account, number, number + 1), ([entry]) => entry)
 
-/** A call that was charged: its payer, its usage id and its time. */
 export interface ChargedCall {
   readonly billing_account_id: string
   readonly usage_id: string
@@ -133,14 +131,12 @@ export const entryOfCharge = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** A call with the tenant that paid for it. */
 export interface PaidCall extends ChargedCall {
-  /** The tenant of the credential that called. */
+  /** The tenant of the caller's credential. */
   readonly tenant_id: string
   readonly billing_source_tenant_id: string
 }
 
-/** Finds the call with this usage id. */
 export const paidCall = (sql: SqlClient, usage_id: string): Effect.Effect<PaidCall | undefined, SqlError> =>
   Effect.map(
     sql<PaidCall>`SELECT r.id AS usage_id, r.at, r.tenant_id, d.billing_account_id, d.billing_source_tenant_id

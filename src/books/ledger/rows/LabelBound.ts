@@ -1,7 +1,7 @@
 /**
- * Limits the number of combinations of tags and end users that a tenant can store in a month, because each combination is a row that filters read.
- * Beyond the limit, a new combination is stored with `tags=(other)` and the end user `(other)`. Known combinations keep their labels, and budgets
- * count each call by its own labels.
+ * Limits a tenant's combinations of tags and end users per month, because each combination is a row that filters read. Beyond the limit, a new
+ * combination is stored with `tags=(other)` and the end user `(other)`. Known combinations keep their labels, and budgets count each call by its own
+ * labels.
  *
  * Where the specification is silent:
  * - A tenant can store about 100,000 combinations of tags and end users in a UTC month. Each process counts separately from its own start.
@@ -53,7 +53,7 @@ export class LabelBound {
     this.max = max
   }
 
-  /** Returns the dimensions to store. */
+  /** Returns the dimensions to store, with the labels `(other)` if the combination exceeds the limit. */
   bounded<D extends Pick<Dimensions, "tenant_id" | "tags" | "end_user">>(dimensions: D, at: number): D {
     const { end_user, tags, tenant_id } = dimensions
     if (tags === undefined && end_user === undefined) return dimensions

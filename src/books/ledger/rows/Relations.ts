@@ -1,4 +1,4 @@
-/** SQL for the checks of other modules. Only this module may refer to the tables of the books. */
+/** SQL for the checks of other rooms, so that these checks do not refer to the tables of the books directly. */
 
 /** The sources of credit from outside. */
 export const outsideSet: ReadonlySet<string> = new Set([
@@ -20,13 +20,11 @@ export const escrowEndSources = listed(escrowEndSet)
 export const transferEntries = `(SELECT * FROM tollgate_ledger_entries
   WHERE source = 'transfer_escrow' OR source IN ${escrowEndSources})`
 
-/** The entries that credited a purchase. */
 export const purchaseCredits = "(SELECT * FROM tollgate_ledger_entries WHERE type = 'credit' AND source = 'purchase')"
 
 /** The entries that credited a purchase or took it back. */
 export const purchaseEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'purchase')"
 
-/** The entries of allowances and vouchers. */
 export const allowanceEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'allowance')"
 export const voucherEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'voucher')"
 
@@ -40,5 +38,4 @@ export const debts = `(SELECT j.key AS payment_id, a.id AS billing_account_id, C
 /** The escrow of each billing account: `id` and `held`. */
 export const escrows = "(SELECT id, held FROM tollgate_ledger_accounts)"
 
-/** The budgets of the books. */
 export const budgets = "tollgate_ledger_budgets"

@@ -33,7 +33,6 @@ export function* load(
   }))
 }
 
-/** Changes the ids of these released calls' usage records. */
 export function* rename(calls: ReadonlyArray<string>): SqlSteps<void> {
   if (calls.length > 0) yield* run(renameAll, [JSON.stringify(calls.map(usageOf))])
 }

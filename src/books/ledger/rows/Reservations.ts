@@ -7,10 +7,9 @@ import { withDimensions } from "./Dimensions.ts"
 
 export interface OpenCall {
   readonly id: string
-  /** The time of the admission. */
+  /** The time of the admission, in milliseconds since 1970. */
   readonly at: number
   readonly amount: Nano
-  /** The run of the process that admitted the call. */
   readonly run: string
   readonly account_id: string
   readonly tenant_id: string
@@ -28,7 +27,7 @@ export interface After {
   readonly id: string
 }
 
-/** Creates the queries. The table is small, so a page may sort all of it. */
+/** Creates the queries. The table is small, so a page can sort all of it. */
 export const make = (sql: SqlClient) => {
   const columns = sql.literal(`r.id, r.at, CAST(r.amount AS TEXT) AS amount, r.run, d.account_id, d.tenant_id,
       d.billing_source_tenant_id AS payer_tenant_id, d.model, d.provider, d.endpoint
@@ -45,7 +44,6 @@ export const make = (sql: SqlClient) => {
         ),
         (rows) => rows.map(openCallOf)
       ),
-    /** Counts the open calls that this tenant pays for. */
     countOf: (tenant: string) =>
       Effect.map(
         Effect.orDie(
@@ -54,7 +52,10 @@ export const make = (sql: SqlClient) => {
         ),
         ([row]) => row!.n
       ),
-    /** Counts and sums the reservations in each interval from one time (inclusive) to the next. `instants` is descending. */
+    /**
+     * Counts and sums the reservations between consecutive `instants`, which are in descending order. Each interval includes its later end. The last
+     * interval has no earlier end.
+     */
     byAge: (instants: ReadonlyArray<number>) =>
       Effect.forEach(instants, (until, i) => {
         const since = instants[i + 1] ?? Number.MIN_SAFE_INTEGER

@@ -1,7 +1,7 @@
 /**
  * The rollup lag, also called the tail: a tenant's records after the watermark. The rollups sum the records up to the watermark. A reader adds the
- * tail to the rollups in one statement. A long tail is folded into the rollups in the transaction that moves the watermark, so that many records of
- * one caller become one row in each rollup.
+ * tail to the rollups in one statement. A long tail is folded into the rollups in the transaction that moves the watermark. Many records of one
+ * caller then become one row in each rollup.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -10,7 +10,7 @@ import { tables } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 
 /**
- * The maximum length of a tail before it is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail may exceed this
+ * The maximum length of a tail before it is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail can exceed this
  * length by the number of calls that the tenant settled in the batch.
  */
 export class RollupLagMax extends Context.Reference<RollupLagMax>()("tollgate/ledger/TailMax", {
@@ -38,8 +38,8 @@ const pooledOf = (tenant: string): string => `EXISTS (
     )`
 
 /**
- * Builds two SQL columns for the tenant that an SQL expression selects: its `watermark`, and whether another tenant ever paid for one of its calls
- * (`pooled`).
+ * Builds two SQL columns for the tenant that an SQL expression selects. They are its `watermark`, and whether another tenant ever paid for one of its
+ * calls (`pooled`).
  */
 export const tailColumns = (tenant: string): string =>
   `${watermarkOf(tenant)} AS watermark, ${pooledOf(tenant)} AS pooled`
@@ -69,8 +69,8 @@ export const tailsOf = (sql: SqlClient, tenants: Fragment): Fragment =>
   sql`${sql.literal(before)}${tenants}${sql.literal(`${behind} ${withDimensions}`)}`
 
 /**
- * Selects the tails of all tenants with calls that this account made or paid for. The query walks the index from tenant to tenant, because each of
- * them may have many dimensions.
+ * Selects the tails of all tenants with calls that this account made or paid for. The query walks the index from tenant to tenant, because each
+ * tenant can have many dimensions.
  */
 export const tailsWith = (sql: SqlClient, part: "account_id" | "billing_account_id", account: string): Fragment => {
   const next = (behind: string) => sql`SELECT tenant_id FROM tollgate_usage_dimensions

@@ -115,7 +115,6 @@ const groupOf = (row: GroupRow): Group => ({
   }
 })
 
-/** Sums the groups into one row for each key. */
 const summed = (
   groups: ReadonlyArray<Group>,
   keysOf: (typeof rollups)[number]["keysOf"]

@@ -1,14 +1,14 @@
 /**
- * Links the rows of an account or tenant. Each row points to the previous one (`previous`). The newest entry of an account is stored with its
- * amounts, the newest record of a tenant in `tollgate_usage_heads`, and every 64th row in the offsets. Therefore, a charge does not update an index
- * by account. An update of that index would cost a random page each time. A range of numbers is read backwards from the first offset after it, or
- * from the newest row. A page at any depth takes at most 64 extra steps.
+ * Links the rows of an account or tenant. Each row points to the previous one (`previous`). An account's newest entry is stored with its amounts, and
+ * a tenant's newest record in `tollgate_usage_heads`. Every 64th row is in the offsets. Therefore, a charge does not update an index by account. An
+ * update of that index would cost a random page each time. A range of numbers is read backwards from the first offset after it, or from the newest
+ * row. A page at any depth takes at most 64 extra steps.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { Range } from "../../../kernel/Pieces.ts"
 
-/** Rows whose number is a multiple of this have an offset. */
+/** Every row with a number divisible by this has an offset. */
 export const offsetEvery = 64
 
 /** An owner's newest row, and the owner's number in tables that change often. */
@@ -27,7 +27,7 @@ export interface Linked<Row> {
   readonly owner: number
 }
 
-/** Links each row to the owner's previous row and makes it the head's newest row. A row's `seq` is the one at its index. */
+/** Links each row to the owner's previous row and makes it the head's newest row. `seqs[i]` is the `seq` of `rows[i]`. */
 export const link = <Row>(
   seqs: ReadonlyArray<number>,
   rows: ReadonlyArray<Row>,
@@ -43,7 +43,6 @@ export const link = <Row>(
   return links
 }
 
-/** Returns the rows with an offset. */
 export const offsetsOf = <Row extends { readonly number: number }>(
   links: ReadonlyArray<Linked<Row>>
 ): ReadonlyArray<Linked<Row>> => links.filter(({ row }) => row.number % offsetEvery === 0)
@@ -70,8 +69,8 @@ export const tables = {
 type Table = keyof typeof tables
 
 /**
- * Walks an owner's rows backwards from the row at `start` (an expression of the head `h`), or from the newest row if `start` is null, while `more`
- * holds for the row `w`.
+ * Walks an owner's rows backwards while `more` holds for the row `w`. The walk begins at the row `start` (an expression of the head `h`), or at the
+ * newest row if `start` is null.
  */
 const walk = (sql: SqlClient, table: Table, owner: string, start: Fragment, more: Fragment): Fragment => {
   const { heads, rows } = tables[table]
@@ -93,11 +92,11 @@ const among = (sql: SqlClient, table: Table, owner: string, { from, to }: Range,
     ) w CROSS JOIN ${sql.literal(`${rows} ${table} ON ${table}.seq = w.seq ${beside}`)} WHERE true`
 }
 
-/** Selects a tenant's records in a range of numbers, as `tollgate_usage_records r`. */
+/** Selects a tenant's records in a range of numbers, as `tollgate_usage_records r`. `beside` is SQL for further joins. */
 export const recordsAmong = (sql: SqlClient, tenant: string, range: Range, beside = ""): Fragment =>
   among(sql, "r", tenant, range, beside)
 
-/** Selects an account's entries in a range of numbers, as `tollgate_ledger_entries e`. */
+/** Selects an account's entries in a range of numbers, as `tollgate_ledger_entries e`. `beside` is SQL for further joins. */
 export const entriesAmong = (sql: SqlClient, account: string, range: Range, beside = ""): Fragment =>
   among(sql, "e", account, range, beside)
 

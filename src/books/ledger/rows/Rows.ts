@@ -12,7 +12,6 @@ export const amountColumns = ["account", "giftable", "granted", "reserved", "ent
 
 export const selectLastAccount = "SELECT MAX(number) AS number FROM tollgate_ledger_accounts"
 
-/** The accounts with their amounts. */
 export const accountsTable = `(SELECT a.id, a.tenant_id, a.number, a.status, m.giftable, m.granted, a.held, m.reserved, a.funded,
     a.debts, m.entries, m.newest
   FROM tollgate_ledger_accounts a CROSS JOIN tollgate_ledger_amounts m ON m.account = a.number)`
@@ -37,7 +36,6 @@ export interface AccountRow {
   readonly entries: number
 }
 
-/** An account row for the writer, with its number and newest entry. */
 export interface KnownAccountRow extends AccountRow {
   readonly number: number
   readonly newest: number | null

@@ -3,7 +3,6 @@
  * the writer's thread and asynchronously with any `SqlClient`.
  */
 
-/** A request to read rows. */
 export interface Query {
   readonly _tag: "Query"
   readonly text: string
@@ -46,14 +45,12 @@ export type SqlEffect = Query | All | Insert | Change | Run
 export type Rows = ReadonlyArray<any>
 export type SqlSteps<A> = Generator<SqlEffect, A, Rows>
 
-/** Builds the SQL that inserts `count` rows. */
 export const insertText = ({ columns, conflict, table }: Insert, count: number): string => {
   const tuple = `(${columns.map(() => "?").join(", ")})`
   const tail = conflict === undefined ? "" : ` ON CONFLICT ${conflict}`
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES ${Array(count).fill(tuple).join(", ")}${tail}`
 }
 
-/** Builds the SQL that updates one row. */
 export const changeText = ({ columns, key, table }: Change): string =>
   `UPDATE ${table} SET ${columns.map((column) => `${column} = ?`).join(", ")} WHERE ${key} = ?`
 
@@ -61,7 +58,6 @@ export const query = function* (text: string, params: ReadonlyArray<unknown> = [
   return yield { _tag: "Query", text, params }
 }
 
-/** Runs the queries and returns the rows of each. */
 export function* all(queries: ReadonlyArray<Query>): SqlSteps<ReadonlyArray<Rows>> {
   return queries.length === 0 ? [] : yield { _tag: "All", queries }
 }

@@ -1,6 +1,6 @@
 /**
  * The rules of the books, as a pure function. Its input is the accounts, reservations and counters that a transaction touches, and its output is
- * results and changes. Nothing in this file uses a database, a clock or a thread. Every engine runs it, and the property tests check it.
+ * results and changes. Nothing in this file uses a database, a clock or a thread. Every engine runs these rules, and the property tests check them.
  *
  * Where the specification is silent:
  * - A call that costs nothing leaves a usage record and no ledger entry.
@@ -10,8 +10,8 @@
  *   is available then, and the remainder is `uncollected`. Its usage record gets the call's id, and the record of the release, at cost 0, gets
  *   another id (`Released`). If the call failed at no cost, only the record of the release remains.
  * - The limit of an API key works like a balance. A call that costs more than its reservation is charged up to the limit, and the remainder is
- *   `uncollected`. A limit below the current spending stops further calls, but existing reservations may still be charged.
- * - A call is charged first. Only then may a debt be taken from the reservation that it released.
+ *   `uncollected`. A limit below the current spending stops further calls, but existing reservations can still be charged.
+ * - A call is charged first. Only then can a debt be paid from the reservation that the call released.
  */
 import { Either } from "effect"
 import { usageOf } from "../../../kernel/Ids.ts"
@@ -39,7 +39,7 @@ import type {
   UsageRecord
 } from "./Transaction.ts"
 
-/** The part of the books that the current transactions may touch, loaded into memory. */
+/** The part of the books that the current transactions can touch, loaded into memory. */
 export interface Books {
   readonly accounts: Map<string, Account>
   readonly reservations: Map<string, Reservation>
@@ -48,9 +48,9 @@ export interface Books {
   readonly budgets: ReadonlyMap<string, Budget | undefined>
   /** The ids of the budgets at each anchor. */
   readonly anchors: ReadonlyMap<string, ReadonlyArray<string>>
-  /** The spending of each application whose limit a transaction sets. */
+  /** The spending of each application that gets a limit from a transaction. */
   readonly spending: ReadonlyMap<string, Spending>
-  /** The time of all new rows. */
+  /** The time of all new rows, in milliseconds since 1970. */
   readonly at: number
 }
 
@@ -238,7 +238,10 @@ const forgiven = (account: Account, payment: string, amount: Nano): Account => {
   return { ...account, debts: debts?.length === 0 ? undefined : debts }
 }
 
-/** Pays the account's debts from its free credit, oldest debt first. `before` is the account before the posting that freed or added credit. */
+/**
+ * Pays the account's debts from its free credit. The debt that was increased least recently comes first. `before` is the account before the posting
+ * that freed or added credit.
+ */
 const repaid = (draft: Draft, before: Account): { readonly balance: Nano; readonly before: Nano } => {
   let account = draft.account(before.id)!
   for (const { amount, payment } of account.debts ?? []) {
@@ -319,7 +322,6 @@ const setLimit = (draft: Draft, posting: Of<"SetLimit">): Either.Either<Result, 
   return Either.right({ _tag: "LimitSet", spent, reserved })
 }
 
-/** The terms that all key limits share. */
 const limitTerms = {
   name: "",
   applies_to: {},
@@ -531,7 +533,7 @@ export class Draft {
   readonly entries: Array<Entry> = []
   readonly usage: Array<UsageRecord> = []
   readonly reserved = new Map<string, Reservation>()
-  /** The calls whose reservation in the books, or in the draft below, was released here. */
+  /** The calls released here that had a reservation in the books or in the draft below. */
   readonly released = new Set<string>()
   /** The calls that were released earlier (`interrupted`) and are settled here. */
   readonly late: Array<string> = []
@@ -551,7 +553,7 @@ export class Draft {
     return this.#budgets ?? noBudgets
   }
 
-  /** Returns the anchors whose budgets changed, with the ids of those budgets. */
+  /** Returns the anchors that gained or lost budgets, with the ids of all their budgets. */
   get anchors(): ReadonlyMap<string, ReadonlyArray<string>> {
     return this.#anchors ?? noAnchors
   }
@@ -568,7 +570,6 @@ export class Draft {
     )
   }
 
-  /** Returns the number of the tenant's usage records. */
   recordsOf(tenant: string): number {
     return (
       this.records.get(tenant) ??
@@ -670,7 +671,7 @@ export class Draft {
     return balance
   }
 
-  /** Moves all changes into the draft below. */
+  /** Applies all changes to the draft below. */
   adopt(): void {
     const { below } = this
     if (below === undefined) return
@@ -685,7 +686,7 @@ export class Draft {
   }
 }
 
-/** Returns the ids of the accounts that a posting may touch. For `Settle`, the reservation identifies the account. */
+/** Returns the ids of the accounts that a posting can touch. For `Settle`, the reservation identifies the account. */
 export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
   switch (posting._tag) {
     case "Open":

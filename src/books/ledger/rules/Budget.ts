@@ -3,7 +3,7 @@
  * and the settlement replaces it with the charge. Both are part of the call's own transactions. The spending limit of an API key is also a budget.
  *
  * Where the specification is silent:
- * - A budget counts the calls made with its tenant's credentials and the calls that its tenant pays for. An operator's budget may count the calls of
+ * - A budget counts the calls made with its tenant's credentials and the calls that its tenant pays for. An operator's budget can count the calls of
  *   all tenants.
  * - A budget starts counting when it is created. Only the spending limit of an API key counts earlier charges in its period.
  * - A request counts in the period of its admission, even if the call fails. A charge and its tokens count in the period of the settlement. If a call
@@ -19,7 +19,7 @@ import type { ClaimedFacts, Way } from "./Transaction.ts"
 
 export type BudgetPeriod = "minute" | "hour" | "day" | "week" | "month" | "total"
 
-/** The units that a limit may have, in the order they are checked. */
+/** The units of limits, in the order that they are checked. */
 export const units = ["usd", "tokens", "requests", "concurrent"] as const
 export type BudgetUnit = (typeof units)[number]
 
@@ -28,11 +28,10 @@ export interface BudgetLimit {
   readonly usd?: Nano | undefined
   readonly tokens?: number | undefined
   readonly requests?: number | undefined
-  /** The maximum number of open calls. */
   readonly concurrent?: number | undefined
 }
 
-/** The conditions that a call must meet for the budget to count it. It must meet all of them. */
+/** The conditions for counting a call. A call must meet all of them. */
 export interface AppliesTo {
   /** The id of an account. */
   readonly member?: string | undefined
@@ -66,7 +65,7 @@ export interface BudgetTerms {
   readonly created_at: number
 }
 
-/** A `key` budget is the spending limit of an API key and has the key's id. A `run` budget is the limits of a run and has the run's id. */
+/** A `key` budget is the spending limit of an API key and has the key's id. A `run` budget contains the limits of a run and has the run's id. */
 export type BudgetKind = "key" | "run" | "budget"
 
 export interface Budget {
@@ -82,7 +81,8 @@ export interface Budget {
   readonly spent: Nano
   readonly reserved: Nano
   /**
-   * The most that `spent` + `reserved` may be: the limit, or more if it was lowered or a raise expired. Absent if the budget does not limit credit.
+   * The maximum of `spent` + `reserved`: the limit, or more if the limit was lowered or a raise expired. Absent if the budget has no limit in USD or
+   * only notifies.
    */
   readonly ceiling: Nano | undefined
   readonly tokens: number
@@ -179,7 +179,7 @@ export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Bud
   const { applies_to, period } = budget.terms
   const terms = { ...changed, applies_to, period }
   const counted = standingAt(budget, at)
-  // The limits or thresholds may have changed, so count the reached thresholds again.
+  // The limits or thresholds might have changed, so count the reached thresholds again.
   const { requests, reserved, spent, tokens } = counted
   const crossed = crossedBy(terms, spent, tokens, requests, 0)
   return { ...counted, terms, crossed, ceiling: ceilingOf(terms, at, spent + reserved) }
@@ -203,15 +203,13 @@ export const countsWay = ({ terms: { applies_to } }: Budget, { model, provider }
   (applies_to.model === undefined || applies_to.model === model) &&
   (applies_to.provider === undefined || applies_to.provider === provider)
 
-/** Returns whether the budget has a condition for the model or provider. */
 export const isOfWays = ({ terms: { applies_to } }: Budget): boolean =>
   applies_to.model !== undefined || applies_to.provider !== undefined
 
-/** Returns whether the tags, one `name=value` per line, include the tag. */
+/** Returns whether the tags, one `name=value` per line, include the tag. The tag is `name=value` or a name alone. */
 const hasTag = (tags: string, tag: string): boolean =>
   `\n${tags}${tag.includes("=") ? "\n" : ""}`.includes(`\n${tag}${tag.includes("=") ? "\n" : "="}`)
 
-/** The minimum that a call needs. */
 export interface Needs {
   readonly usd: Nano
   readonly tokens: number
@@ -231,7 +229,7 @@ export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): Bud
   return undefined
 }
 
-/** Returns the budget's remainder in a unit that it limits, but at least 0. */
+/** Returns the budget's remainder in a unit that it limits, but at least 0. The unit `usd` is in nano-USD. */
 export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | number => {
   const { limit } = budget.terms
   switch (unit) {
@@ -282,7 +280,6 @@ export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget => {
     : counting(budget, spent, reserved + usd, used, tokens_reserved + tokens, requests + 1, open + 1)
 }
 
-/** A call's reservation and its final figures. */
 export interface Settling {
   readonly reserved: Nano
   readonly tokens_reserved: number
@@ -292,7 +289,6 @@ export interface Settling {
   readonly wasOpen: boolean
 }
 
-/** Returns the budget after a call's settlement. */
 export const settled = (budget: Budget, call: Settling): Budget => {
   const { open, requests, tokens, tokens_reserved } = budget
   const spent = budget.spent + call.spent

@@ -9,7 +9,6 @@ import { toDecimal } from "../../../kernel/Money.ts"
 
 /** A broken rule. */
 export interface Finding {
-  /** The name of the check that found it. */
   readonly check: string
   /** The subject of the finding, such as an account, an entry, a record or a rollup key. */
   readonly id: string
@@ -19,13 +18,11 @@ export interface Finding {
   readonly message: string
 }
 
-/** The result of running a check. */
 export interface Looked {
   readonly name: string
   readonly findings: ReadonlyArray<Finding>
 }
 
-/** A row of a check's query. */
 export interface CheckRow {
   readonly id: string
   readonly expected: string
@@ -46,7 +43,6 @@ export type Check = {
   | { readonly find: (sql: SqlClient) => Effect.Effect<ReadonlyArray<CheckRow>, SqlError> }
 )
 
-/** The maximum number of findings that one check reports. */
 export const findingsMax = 100
 
 /** Formats an amount in nano-USD for a sentence. */

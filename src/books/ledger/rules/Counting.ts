@@ -1,4 +1,4 @@
-/** Finds the budgets that count a call, checks whether they admit it, and records it in them. */
+/** Finds the budgets that count a call, checks whether they admit the call, and books the call into them. */
 import { Either } from "effect"
 import type { Nano } from "../../../kernel/Money.ts"
 import {
@@ -28,7 +28,7 @@ import type {
   Within
 } from "./Transaction.ts"
 
-/** Access to the budgets that a transaction may touch. */
+/** Access to the budgets that a transaction can touch. */
 export interface BudgetsAtHand {
   readonly budget: (id: string) => Budget | undefined
   /** Returns the ids of all budgets at an anchor, of every kind. */
@@ -36,12 +36,10 @@ export interface BudgetsAtHand {
   readonly setBudget: (id: string, budget: Budget) => void
 }
 
-/** The budgets that count an admitted call. */
 export interface Counted {
   readonly budgets: ReadonlyArray<Budget>
-  /** The indexes of the `ways` that budgets exclude. */
   readonly barred: ReadonlyArray<number>
-  /** The refusal by the first of these budgets. */
+  /** The refusal by the first budget that excludes one of the `ways`. */
   readonly refusal?: Shortage | undefined
 }
 
@@ -107,7 +105,7 @@ export const admit = (
   return ofWays.length === 0 ? Either.right({ budgets, barred: none }) : admitWays(budgets, ofWays, facts, needs, at)
 }
 
-/** Excludes the models and providers whose budgets have too little left. */
+/** Excludes models and providers if one of their budgets has too little left. Refuses the call if none remain. */
 const admitWays = (
   budgets: ReadonlyArray<Budget>,
   ofWays: ReadonlyArray<Budget>,
@@ -153,7 +151,7 @@ const shortageOf = (budget: Budget, unit: BudgetUnit, at: number): Shortage => {
   }
 }
 
-/** Records an admitted call in its budgets. `usd` is the amount reserved for it. */
+/** Books an admitted call into its budgets. `usd` is the reserved amount in nano-USD. */
 export const book = (
   atHand: BudgetsAtHand,
   { barred, budgets, refusal }: Counted,

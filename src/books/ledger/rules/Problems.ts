@@ -5,16 +5,16 @@ import { Problem } from "../../../kernel/Problem.ts"
 import { units } from "./Budget.ts"
 import type { Posting, Refusal } from "./Transaction.ts"
 
-/** The database is not writable, because another process holds its lock or the disk is full or failing. The caller may retry later. */
+/** The database is not writable, because another process holds its lock or the disk is full or failing. The caller can retry later. */
 export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavailable", {
   status: 503,
   error: "the books are not writable; try again shortly",
   code: "books_unavailable",
   fields: {
     /**
-     * `false` means that nothing was written. `true` means that the transaction may have been written or may still be written, because no reply
-     * arrived in time, the writer ended before it replied, or the disk failed during the commit. The HTTP body omits this field, so a client always
-     * reads `false`.
+     * `false` means that nothing was written. `true` means that the transaction might have been written or might still be written. In that case, no
+     * reply arrived in time, the writer ended before it replied, or the disk failed during the commit. The HTTP body omits this field, so a client
+     * always reads `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },
@@ -24,7 +24,6 @@ export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavaila
 const Nano = Schema.BigIntFromSelf
 const account = { account: Schema.String } as const
 
-/** No billing account has this id. */
 export class AccountMissing extends Schema.TaggedError<AccountMissing>()("AccountMissing", account) {
   override get message() {
     return `the billing account ${this.account} does not exist`
@@ -38,7 +37,6 @@ export class AccountInactive extends Schema.TaggedError<AccountInactive>()("Acco
   }
 }
 
-/** The id of the new billing account is taken. */
 export class AccountExists extends Schema.TaggedError<AccountExists>()("AccountExists", account) {
   override get message() {
     return `the billing account ${this.account} already exists`
@@ -140,11 +138,9 @@ export const LedgerRefusal = Schema.Union(
 )
 export type LedgerRefusal = typeof LedgerRefusal.Type
 
-/** Creates the error for a refusal. */
 export const errorOf = (refusal: Refusal): LedgerRefusal =>
   new (refusals[refusal._tag] as new (fields: object, noValidation: boolean) => LedgerRefusal)(refusal, true)
 
-/** The refusals that each posting can cause. */
 export interface RefusalByPosting {
   readonly Open: AccountExists
   readonly SetStatus: AccountMissing
@@ -159,5 +155,4 @@ export interface RefusalByPosting {
   readonly Settle: never
 }
 
-/** The refusals that a transaction's postings can cause. */
 export type RefusalsOf<P extends ReadonlyArray<Posting>> = RefusalByPosting[P[number]["_tag"]]

@@ -47,7 +47,7 @@ const unusedOf = (draft: Draft, account: Account, last: LastAllowance): Nano => 
   return unusedAt(account, { ...last, chargeless, others: moved.reduce(othersAfter, last.others) })
 }
 
-/** Computes the unused part of the last grant. `last` must have been read at the same moment as the account. */
+/** Computes the unused part of the last grant. `last` must have been read in the same snapshot as the account. */
 export const unusedAt = (account: Account, { amount, chargeless, others }: LastAllowance): Nano => {
   const left = amount - (chargeless - balanceOf(account))
   const unused = [left, account.granted - account.reserved, account.granted - others].reduce(smaller)

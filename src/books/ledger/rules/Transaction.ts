@@ -31,7 +31,7 @@ export interface Debt {
 
 export type AccountStatus = "active" | "suspended" | "closed"
 
-/** A billing account. Its balance is giftable + granted. Calls may reserve up to `availableOf`. */
+/** A billing account. Its balance is giftable + granted. Calls can reserve up to `availableOf`. */
 export interface Account {
   readonly id: string
   readonly tenant_id: string
@@ -46,9 +46,9 @@ export interface Account {
   readonly reserved: Nano
   /** Whether credit was ever purchased or received. */
   readonly funded: boolean
-  /** The number of its ledger entries. They are numbered from 1 without gaps. */
+  /** The number of the account's entries. They are numbered from 1 without gaps. */
   readonly entries: number
-  /** Its debts, oldest first; absent if there are none. They are paid as soon as credit is freed or added. */
+  /** The account's debts, least recently increased first; absent if there are none. They are paid as soon as credit is freed or added. */
   readonly debts?: ReadonlyArray<Debt> | undefined
 }
 
@@ -60,7 +60,7 @@ export const freeOf = (account: Account): Nano => balanceOf(account) - account.r
 /** Returns the sum of the account's debts for refunds and disputes. */
 export const owedOf = ({ debts }: Account): Nano => debts?.reduce((sum, { amount }) => sum + amount, 0n) ?? 0n
 
-/** Returns the credit that calls may still reserve: free and not owed. */
+/** Returns the credit that calls can still reserve: free and not owed. */
 export const availableOf = (account: Account): Nano => {
   const free = freeOf(account)
   if (account.debts === undefined) return free
@@ -88,7 +88,7 @@ export interface CallFacts {
   readonly end_user?: string | undefined
 }
 
-/** A model and a provider that may serve a call. */
+/** A model and a provider that can serve a call. */
 export interface Way {
   readonly model: string
   readonly provider: string
@@ -96,16 +96,15 @@ export interface Way {
 
 /** The facts about a call at its admission, including those that only budgets need. */
 export interface ClaimedFacts extends CallFacts {
-  /** Its capability, such as `chat`. */
   readonly capability?: string | undefined
-  /** Its run and that run's ancestors. */
+  /** The call's run and that run's ancestors. */
   readonly runs?: ReadonlyArray<string> | undefined
-  /** The models and providers that may serve it, beginning with `model` and `provider`. Absent if no others may serve it. */
+  /** The models and providers that can serve the call, beginning with `model` and `provider`. Absent if no others can serve it. */
   readonly ways?: ReadonlyArray<Way> | undefined
 }
 
 /**
- * Why a source has its position in the order of charging: it is the caller's own, the caller pinned it, the token charges the team first, or the
+ * Why a source has its position in the order of charging. It is the caller's own, the caller pinned it, the token charges the team first, or the
  * earlier sources could not pay.
  */
 export type Why = "own" | "pinned" | "team_first" | "fall_through"
@@ -130,7 +129,6 @@ export interface Dimensions extends CallFacts {
   readonly billing_account_id: string
   readonly billing_source_tenant_id: string
   readonly billing_source_kind: "own" | "team"
-  /** Why the payer has its position in the order of charging. */
   readonly billing_source_why: Why
 }
 
@@ -139,7 +137,7 @@ export interface Reservation {
   readonly id: string
   readonly dimensions: Dimensions
   readonly amount: Nano
-  /** When the call was admitted. */
+  /** When the call was admitted, in milliseconds since 1970. */
   readonly at: number
   /** The run of the process that admitted the call. A later run releases the reservations of runs that have ended. */
   readonly run: string
@@ -148,7 +146,8 @@ export interface Reservation {
   /** The tokens reserved for the call in its budgets. */
   readonly tokens?: number | undefined
   /**
-   * Present if it was released because its run had ended (`interrupted`). In that case, it reserves nothing, and the usage record states a cost of 0.
+   * Present if the call was released because its run had ended (`interrupted`). The reservation is then empty, and the usage record states a cost of
+   * 0.
    */
   readonly released?: true
 }
@@ -175,10 +174,9 @@ export interface Limit {
   readonly ceiling: Nano
 }
 
-/** The source of a charge's figures: the provider's count, our own count of the received data, an estimate, or none. */
+/** The source of a charge's figures: the provider's count, the service's own count of the received data, an estimate, or none. */
 export type UsageSource = "provider" | "counted" | "estimated" | "none"
 
-/** How a call ended. */
 export interface CallOutcome {
   readonly cost: Nano
   readonly prompt_tokens: number
@@ -192,11 +190,10 @@ export interface CallOutcome {
   readonly error_type: string | null
   readonly usage_source: UsageSource
   readonly latency_ms: number
-  /** The tokens that are billed separately. */
   readonly token_details?: TokenDetails | undefined
   /** The response's `X-Request-Id`. Absent for calls by an embedder. */
   readonly request_id?: string | undefined
-  /** The vendors' ids of its requests (`kernel/VendorRequests`). Absent if the vendors sent none. */
+  /** The vendors' ids of the call's requests (`kernel/VendorRequests`). Absent if the vendors sent none. */
   readonly vendor_request?: string | undefined
   /** The cost that the vendor reported for the call. */
   readonly vendor_cost?: Nano | undefined
@@ -214,7 +211,6 @@ export interface LastAllowance {
 }
 
 export type Posting =
-  /** Opens an empty billing account. */
   | { readonly _tag: "Open"; readonly account: string; readonly tenant: string }
   | { readonly _tag: "SetStatus"; readonly account: string; readonly status: AccountStatus }
   /** Adds credit. With `payment`, the amount first cancels the debt for that payment, and only the remainder is credited. */
@@ -236,7 +232,7 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Ends a transfer's escrow. The credit goes to the recipient (`transfer_release`) or returns to the sender (`transfer_return`). The recipient may
+   * Ends a transfer's escrow. The credit goes to the recipient (`transfer_release`) or returns to the sender (`transfer_return`). The recipient can
    * be the sender's own account. The statement submitted with this posting must ensure that a transfer ends only once.
    */
   | {
@@ -249,9 +245,9 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Takes back unreserved credit, giftable credit first, for a purchase whose payment was reversed. With the source `admin`, it takes back a mistaken
-   * grant, and only from granted credit. The balance never goes below zero. With `payment`, the account owes the remainder for that payment. Each
-   * later transaction that frees or adds credit pays the debt, with a debit that refers to the payment.
+   * Takes back unreserved credit, giftable credit first, because the payment of a purchase was reversed. With the source `admin`, it takes back a
+   * mistaken grant, and only from granted credit. The balance never goes below zero. With `payment`, the account owes the remainder for that payment.
+   * Each later transaction that frees or adds credit pays the debt, with a debit that refers to the payment.
    */
   | {
       readonly _tag: "TakeBack"
@@ -264,8 +260,8 @@ export type Posting =
       readonly payment?: string | undefined
     }
   /**
-   * Begins a period of an allowance. It takes back the unused part of the last one (`last`), but only from unreserved granted credit, then grants
-   * `amount` plus the part that may be carried over. An amount of 0 ends the allowance.
+   * Begins a period of an allowance. It takes back the unused part of the last period (`last`), but only from unreserved granted credit. Then it
+   * grants `amount` plus the part to carry over. An amount of 0 ends the allowance.
    */
   | {
       readonly _tag: "Renew"
@@ -303,8 +299,8 @@ export type Posting =
     }
   /**
    * Reserves between `least` and `most` on the first source with `enough` available, otherwise on the first with `least`. `enough` is `least` by
-   * default. If a source of the kind `own` is missing or inactive, at whatever position, the posting is refused. A team's source is skipped instead.
-   * The reservation never exceeds the credit left in the call's budgets.
+   * default. If a source of the kind `own` is missing or inactive, at any position, the posting is refused. A team's source is skipped instead. The
+   * reservation never exceeds the credit left in the call's budgets.
    */
   | {
       readonly _tag: "Reserve"
@@ -315,7 +311,7 @@ export type Posting =
       readonly most: Nano
       readonly run: string
       readonly facts: ClaimedFacts
-      /** The tokens that the call may use within its token budgets. Absent if it uses none. */
+      /** The tokens that the call needs from its token budgets. Absent if it uses none. */
       readonly tokens?: { readonly least: number; readonly most: number } | undefined
     }
   /**
@@ -356,7 +352,6 @@ export const statement = <A>(template: SqlStatement<A>, rows?: number): Statemen
   return rows === undefined ? { text, params } : { text, params, rows }
 }
 
-/** The balance of an account after a posting. */
 interface Balances {
   readonly balance: Nano
   /**
@@ -391,7 +386,7 @@ export interface ResultByPosting {
     | { readonly _tag: "AlreadySettled" }
 }
 
-/** The allowance that budgets give a reserved call. */
+/** The limits that budgets set for a reserved call. */
 export interface Within {
   /** The tokens that the call may use within its budgets; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
@@ -420,7 +415,6 @@ export interface Shortage {
 
 export type Result = ResultByPosting[Posting["_tag"]]
 
-/** The results of a transaction's postings, in order. */
 export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof P]: ResultByPosting[P[I]["_tag"]] }
 
 /** The reason why a transaction was refused, as data. The writer fails with the matching error (`Problems`). */
@@ -431,7 +425,6 @@ export type Refusal =
   | Shortage
   /** The balance is sufficient, but not enough of it is giftable. */
   | { readonly _tag: "InsufficientGiftable"; readonly giftable: Nano }
-  /** The account has less in escrow than the amount. */
   | { readonly _tag: "NotHeld"; readonly account: string }
   | { readonly _tag: "AccountMissing"; readonly account: string }
   | { readonly _tag: "AccountInactive"; readonly account: string }
@@ -444,7 +437,6 @@ export type Outcome =
   | { readonly _tag: "Committed"; readonly results: ReadonlyArray<Result> }
   | { readonly _tag: "Refused"; readonly refusal: Refusal }
 
-/** An entry in a billing account's ledger. */
 export interface Entry {
   readonly billing_account_id: string
   /** The position in the account's ledger, starting at 1. */
@@ -461,7 +453,6 @@ export interface Entry {
   readonly at: number
 }
 
-/** The usage record of an admitted call. */
 export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   readonly id: string
   /** The position among the calling tenant's records, starting at 1. */

@@ -21,7 +21,7 @@ export interface BackgroundIndexerContract {
 export interface Indexing {
   readonly name: string
   readonly written: (sql: SqlClient, tenant: string) => Effect.Effect<Written, SqlError>
-  /** Writes a run. It must be deterministic, because two nodes may write the same run. */
+  /** Writes a run. The result must be deterministic, because two nodes can write the same run. */
   readonly writeRun: (tenant: string, run: Run) => Effect.Effect<void, BooksUnavailable | Conflict | SqlError>
 }
 
@@ -30,12 +30,12 @@ const tenantsInPiece = 1024
 const recordsInPiece = 4096
 
 /**
- * The longest duration of a batch, in milliseconds. If there are several writers, one may commit records with numbers below those already checked, so
+ * The longest duration of a batch, in milliseconds. If there are several writers, one can commit records with numbers below those already checked, so
  * a range is checked again after this time.
  */
 const batchMillis = 60_000
 
-/** The maximum number of runs written per iteration of the job, and the pauses after an iteration that wrote runs and after one that did not. */
+/** The maximum number of runs per iteration of the job, and the pauses after an iteration with and without a written run. */
 const runsInTurn = 64
 const pauseBusy = "200 millis"
 const pauseIdle = "2 seconds"
@@ -52,7 +52,6 @@ interface Parts extends Indexing {
 }
 
 interface State {
-  /** The tenants that may have a due run. */
   readonly waiting: Set<string>
   /** The last record that was checked; `undefined` until all tenants have been checked. */
   seen: number | undefined
@@ -69,7 +68,7 @@ export const make = Effect.fnUntraced(function* (indexing: Indexing) {
     Effect.suspend(() => write(runsInTurn)),
     (made) => (made > 0 ? pauseBusy : pauseIdle)
   )
-  // Other nodes' records may have become visible in another order, so all tenants are checked again.
+  // Other nodes' records might have become visible in another order, so all tenants are checked again.
   const takeOver = Effect.sync(() => {
     state.seen = undefined
     state.again = []
@@ -95,7 +94,7 @@ const writeOf = (parts: Parts): BackgroundIndexerContract["write"] =>
     return most - left
   })
 
-/** Finds the tenants that may have a newly due run since the last check. */
+/** Finds the tenants that might have a newly due run since the last check. */
 const find = Effect.fnUntraced(function* (parts: Parts) {
   const { hasCompany, sql, state } = parts
   const [row] = yield* sql<{ readonly seq: number | null }>`SELECT MAX(seq) AS seq FROM tollgate_usage_records`

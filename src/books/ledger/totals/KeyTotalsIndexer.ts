@@ -13,5 +13,5 @@ export class KeyTotalsIndexer extends Context.Tag("tollgate/ledger/KeyTotalsInde
   static readonly layerJobs = Loop.layer(KeyTotalsIndexer, ({ job }) => [job])
 }
 
-/** Adds records in small batches, because the holder of a key may query often and readers should add few records themselves. */
+/** Adds records in small batches, because the holder of a key can query often and readers should add few records themselves. */
 const make = RowsIndexer.make({ name: "sums by key", enough: 2048, ...KeyTotals })

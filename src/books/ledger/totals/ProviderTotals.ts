@@ -6,11 +6,11 @@
  * - Batches fold only a tenant's own rollups. The rows of provider totals belong to all tenants. If batches folded them, the batches of all nodes
  *   would wait for each other.
  * - The totals of runs (`Totals`) are per tenant, but most tenants of a large service have fewer records than one run.
- * - The end is a row instead of a finished day, because no clock can prove that a day is over: a node's clock may be slow, a batch commits after its
+ * - The end is a row instead of a finished day, because no clock can prove that a day is over. A node's clock can be slow, a batch commits after its
  *   rows are dated, and the sandbox moves its clock. The row of a late record is after the end, and the record is added to its own day. Each record
  *   is added once, so the totals never need correcting. `verify` still compares them.
- * - The end must not pass a row that may still be committed (`SafeHorizon`), nor the last existing row, because the next row after a copy to the
- *   other engine gets the number after the last row.
+ * - The end must not pass a row that might still be committed (`SafeHorizon`). It must not pass the last existing row either: after a copy to the
+ *   other engine, the next row gets the number after the last row.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -32,7 +32,7 @@ export interface DailySum {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The charged amount, and the amount that balances could not cover. */
+  /** The charged amount, and the amount that balances could not cover, in nano-USD. */
   readonly charged: Nano
   readonly uncollected: Nano
 }
@@ -54,7 +54,7 @@ const measures = {
   uncollected: "SUM(r.uncollected)"
 } as const
 
-/** Returns whether the measure is an amount. Amounts are read as text, because a sum may exceed the range of exact numbers. */
+/** Returns whether the measure is an amount. Amounts are read as text, because a sum can exceed the range of exact numbers. */
 const isAmount = (measure: string): boolean => measure === "cost" || measure === "uncollected"
 
 const columns = (expressionOf: (measure: keyof typeof measures) => string): string =>
@@ -143,7 +143,6 @@ const selectAmong = `SELECT ${keyOfRecord}, ${columns((measure) => asRead(measur
   FROM tollgate_usage_records r ${withDimensions}
   WHERE r.seq >= ? AND r.seq < ? AND r.at >= ? AND r.at < ? GROUP BY 1, 2, 3`
 
-/** Merges the sums with equal day, provider and model. */
 export const together = (sums: ReadonlyArray<DailySum>): ReadonlyArray<DailySum> => {
   const found: Found = new Map()
   for (const sum of sums) put(found, sum)
@@ -215,7 +214,7 @@ export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
 })
 
 const isSame = (made: DailySum, sum: DailySum): boolean =>
-  // Units may be fractions, and a floating-point sum depends on the order of its terms.
+  // Units can be fractions, and a floating-point sum depends on the order of its terms.
   Math.abs(sum.units - made.units) <= 1e-9 * (1 + Math.abs(made.units)) &&
   inWords({ ...made, units: 0 }) === inWords({ ...sum, units: 0 })
 

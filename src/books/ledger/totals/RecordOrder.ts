@@ -78,8 +78,8 @@ interface Head {
 }
 
 /**
- * Merges orders that are added block by block. `drain` yields places until a block is used up. The caller then adds the next block of that order, if
- * there is one, and calls `drain` again.
+ * Merges orders that are added block by block. `drain` passes on places until a block is used up. The caller then adds the next block of that order,
+ * if there is one, and calls `drain` again.
  */
 export class Merge<Order> {
   // A binary heap. The children of the element at `i` are at `2 * i + 1` and `2 * i + 2`.
@@ -106,7 +106,10 @@ export class Merge<Order> {
     return this.heap.length === 0
   }
 
-  /** Yields up to `count` places, in order. Returns the order whose block is used up; `undefined` if `count` was reached first. */
+  /**
+   * Passes up to `count` places to `give`, in order. Returns an order as soon as its block is used up; `undefined` if `count` is reached first. The
+   * merge must not be empty.
+   */
   drain(count: number, give: (value: Value, seq: number) => void): Order | undefined {
     const step = this.descending ? -1 : 1
     for (let left = count; left > 0; left--) {

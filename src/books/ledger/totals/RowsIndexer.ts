@@ -12,7 +12,7 @@ import { Writer } from "../write/Writer.ts"
 import * as ProviderTotals from "./ProviderTotals.ts"
 
 export interface RowsIndexerContract {
-  /** Adds the available records, or part of them if the history is long. Returns whether it added any. */
+  /** Adds the available records, or part of them if the history is long. Returns whether any were added. */
   readonly add: Effect.Effect<boolean, BooksUnavailable>
   /** The job that adds records once there are `enough`. `layerJobs` runs it. */
   readonly job: Loop.Job
@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* ({ adding, endOf, enough, name }
   const sql = yield* SqlClient
   const writer = yield* Writer
 
-  /** The last row before the safe horizon; 0 if the horizon cannot be determined now. */
+  /** The last row before the safe horizon; 0 if the horizon cannot be determined now. With a single writer, it is the last row. */
   const settledRow = sql.onDialectOrElse({
     pg: () => Effect.flatMap(SafeHorizon.find(sql, 0), (end) => ProviderTotals.lastRow(sql, end?.record ?? 0)),
     orElse: () => ProviderTotals.lastRow(sql)

@@ -4,8 +4,8 @@
  * merged into a run of the next level. A run never changes. Readers themselves sort the records after the last run and the partial runs at the ends
  * of a window. `SortedIndexer` writes the runs.
  *
- * On a level whose runs contain `n` records, run `i` begins with the record number `i * n + 1`. Its places (value and row) are stored in blocks. A
- * block is found by its first place.
+ * On a level with `n` records per run, run `i` begins with the record number `i * n + 1`. Its places (value and row) are stored in blocks. A block is
+ * found by its first place.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -36,7 +36,6 @@ export const sizes: ReadonlyArray<number> = [runSize, runSize * fanOut, runSize 
 /** The number of places per block. A run consists of full blocks. */
 export const blockSize = 1024
 
-/** One of a tenant's runs. */
 export interface Run {
   readonly level: number
   readonly run: number
@@ -146,8 +145,8 @@ const beginning = ({ seqs, values }: RecordOrder.RecordOrder, after: After, dire
 }
 
 /**
- * Merges the places of the runs and of `rest` into one order, and passes them to `give` until it returns false. Begins after `after`, if it is given.
- * One block of each run is read at a time.
+ * Merges the places of the runs and of `rest` into one order, and passes them to `give` until it returns false. Begins after `after`, if given. One
+ * block of each run is read at a time.
  */
 export const walk = Effect.fnUntraced(function* (
   sql: SqlClient,
@@ -223,7 +222,6 @@ export const due = (records: number, has: Written): ReadonlyArray<Run> => {
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** A block as stored. */
 export interface Block extends After {
   readonly sort: Sort
   readonly places: Uint8Array
@@ -290,14 +288,14 @@ const blockOf = (sort: Sort, places: RecordOrder.RecordOrder): Block => ({
 export const blocksOf = (sql: SqlClient, tenant: string, run: Run) =>
   run.level === 0 ? blocksOfRecords(sql, tenant, run) : blocksOfRuns(sql, tenant, run)
 
-/** Writes a block of a run. If the block already exists, it is equal and remains unchanged. */
+/** Builds the statement that writes a block of a run. A block that already exists is equal and remains unchanged. */
 export const writeBlock = (tenant: string, { level, run }: Run, { places, seq, sort, value }: Block): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_blocks (tenant_id, sort, level, run, value, seq, places)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   params: [tenant, sort, level, run, value, seq, places]
 })
 
-/** Records that this run and all earlier runs are written. */
+/** Builds the statement that marks this run and all earlier runs as written. */
 export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_runs (tenant_id, level, runs) VALUES (?, ?, ?)
     ON CONFLICT (tenant_id, level) DO UPDATE SET runs = excluded.runs WHERE tollgate_usage_sorted_runs.runs < excluded.runs`,
@@ -306,7 +304,7 @@ export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** A sort order of a run whose blocks are wrong, with the expected and the actual number of blocks and their digests. */
+/** A run's sort order with wrong blocks: the expected and the actual number of blocks, and their digests. */
 export interface Fault {
   readonly id: string
   readonly expected: string
@@ -335,7 +333,6 @@ const digest = (blocks: ReadonlyArray<Omit<Block, "sort">>): string => {
   return `${blocks.length} blocks ${hash.digest("hex").slice(0, 16)}`
 }
 
-/** Lists all written runs. */
 export const allRuns = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly tenant_id: string; readonly level: number; readonly runs: number }>`

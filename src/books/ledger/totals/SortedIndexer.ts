@@ -18,7 +18,6 @@ export class SortedIndexer extends Context.Tag("tollgate/ledger/SortedIndexer")<
   static readonly layerJobs = Loop.layer(SortedIndexer, ({ job }) => [job])
 }
 
-/** The number of blocks written per transaction. */
 const blocksInPiece = 24
 
 const make = Effect.gen(function* () {
@@ -26,7 +25,7 @@ const make = Effect.gen(function* () {
   const { submit } = yield* Writer
 
   /**
-   * Writes a run. A run is used only once its last transaction has committed, so blocks left by a crash are not read until the run has been written
+   * Writes a run. A run is used only once its last transaction has committed. Blocks left by a crash are not read until the run has been written
    * again.
    */
   const writeRun = Effect.fnUntraced(function* (tenant: string, run: Run) {

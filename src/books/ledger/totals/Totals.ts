@@ -27,7 +27,6 @@ import type { Value } from "./Varints.ts"
 export interface Sum {
   /** Hours since 1970. */
   readonly hour: number
-  /** The number of the dimensions. */
   readonly dimensions: number
   readonly requests: number
   readonly failures: number
@@ -69,7 +68,7 @@ const encode = (sums: ReadonlyArray<Sum>): Uint8Array => {
   return numbers.written()
 }
 
-/** Yields the sums in `sums`, or in `totals` (where all hours are 0), in order. */
+/** Passes the sums in `sums`, or in `totals` (where all hours are 0), to `give`, in order. */
 export const decode = (bytes: Uint8Array, give: Give): void => {
   const numbers = new VarintReader(bytes)
   let hour = 0
@@ -86,7 +85,7 @@ export const decode = (bytes: Uint8Array, give: Give): void => {
   }
 }
 
-/** Yields the number of calls for each of the dimensions in `totals`, without their cost. */
+/** Passes the number of calls for each of the dimensions in `totals` to `give`. */
 export const decodeCounts = (
   totals: Uint8Array,
   give: (dimensions: number, requests: number, failures: number) => void
@@ -125,7 +124,6 @@ class Adding {
   }
 }
 
-/** Sums by dimensions alone, without hours. */
 const totalsOf = (sums: ReadonlyArray<Sum>): ReadonlyArray<Sum> => {
   const adding = new Adding()
   for (const { cost, dimensions, failures, requests, tokens } of sums) {
@@ -180,7 +178,7 @@ export const touching = (range: Range, has: Written) => {
 /** The number of runs that one statement reads, by level. Reading them takes a millisecond or two. */
 const rowsAtOnce: Readonly<Record<Part, ReadonlyArray<number>>> = { totals: [16, 16], sums: [8, 1] }
 
-/** Reads one part of the runs' totals, in order, and yields to other fibers between runs. */
+/** Reads one part of the runs' totals, in order, and yields to other fibers between queries. */
 export const each = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: string,
@@ -202,7 +200,7 @@ export const each = Effect.fnUntraced(function* (
   }
 })
 
-/** Sums the records that no run covers. The result is encoded like `sums`, with one byte string for every few thousand records. */
+/** Sums the records that no run covers. The result is encoded like `sums`, with one byte string per slice of `pieceSize` records. */
 export const sumsAmong = (sql: SqlClient, tenant: string, range: Range) =>
   inPieces(range, (piece) =>
     Effect.map(
@@ -255,7 +253,6 @@ export const numbersWhere = Effect.fnUntraced(function* (
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** A run's totals as stored. */
 export interface RunTotals extends Run {
   readonly totals: Uint8Array
   readonly kinds: Uint8Array | null
@@ -300,7 +297,7 @@ const ofRuns = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run:
 export const tallyOf = (sql: SqlClient, tenant: string, run: Run): Effect.Effect<RunTotals, SqlError> =>
   run.level === 0 ? ofRecords(sql, tenant, run) : ofRuns(sql, tenant, run)
 
-/** Writes a run's totals. If they already exist, they are equal. */
+/** Builds the statement that writes a run's totals. Totals that already exist are equal and remain unchanged. */
 export const write = (tenant: string, { kinds, level, run, sums, totals }: RunTotals): Statement => ({
   text: `INSERT INTO tollgate_usage_tallies (tenant_id, level, run, totals, kinds, sums) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING`,
@@ -309,7 +306,7 @@ export const write = (tenant: string, { kinds, level, run, sums, totals }: RunTo
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** Finds the parts of stored totals that differ from the records. They never change, so the check works during writes. */
+/** Finds the parts of stored totals that differ from the records. Stored totals never change, so the check works during writes. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const due = yield* tallyOf(sql, tenant, run)
   const [found] = yield* sql<RunTotals>`SELECT totals, kinds, sums FROM tollgate_usage_tallies
@@ -327,7 +324,7 @@ export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: str
 const digest = (bytes: Uint8Array | null): string =>
   bytes === null ? "nothing" : createHash("sha256").update(bytes).digest("hex").slice(0, 16)
 
-/** Lists all runs that should have totals, up to each tenant's last one. */
+/** Lists all runs that should have totals, up to the last stored run of each tenant and level. */
 export const allRuns = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly tenant: string; readonly level: number; readonly runs: number }>`

@@ -14,7 +14,6 @@ export const valueOf = (amount: bigint): Value =>
 /** The maximum size of an encoded number, in bytes. Numbers are below 2^64. */
 const widthMax = 10
 
-/** Encodes numbers. */
 export class VarintWriter {
   private bytes = new Uint8Array(1024)
   private at = 0
@@ -39,7 +38,6 @@ export class VarintWriter {
   }
 }
 
-/** Decodes the bytes of a `VarintWriter`. */
 export class VarintReader {
   private readonly bytes: Uint8Array
   private at = 0
@@ -67,7 +65,6 @@ export class VarintReader {
     return sum <= exactMax ? sum : exactly(bytes.subarray(start, this.at))
   }
 
-  /** Skips the next number. */
   skip(): void {
     while (this.bytes[this.at++]! >= 128);
   }

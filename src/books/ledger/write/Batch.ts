@@ -1,6 +1,6 @@
 /**
- * Runs a batch of transactions as one database transaction. It loads the rows that they touch, applies the transactions in order, and writes the
- * changes. `Books` contains the rules, and `Rows` the format of rows.
+ * Runs a batch of transactions as one database transaction. It loads the rows that the transactions touch, applies the transactions in order, and
+ * writes the changes. `Books` contains the rules, and `Rows` the format of rows.
  */
 import { Either } from "effect"
 import { change, insert, query, run as runStatement } from "../rows/SqlEffect.ts"
@@ -30,16 +30,13 @@ export class Memory {
   readonly records = new Map<string, number>()
   /** The budgets by id; `undefined` if a budget does not exist. */
   readonly budgets = new Map<string, Budget | undefined>()
-  /** The ids of the budgets at each anchor. */
   readonly anchors = new Map<string, ReadonlyArray<string>>()
-  /** The tails, by tenant. */
   readonly tails = new Map<string, Tail>()
   /** The newest entry of each cached account, and the newest record of each cached tenant that has records. */
   readonly accountHeads = new Map<string, Head>()
   readonly tenantHeads = new Map<string, Head>()
   /** The latest start of any budget's period. No row is booked before it. */
   begun = 0
-  /** The row numbers of dimensions. */
   dimensions = new WeakMap<Dimensions, number>()
   end: End | undefined
   readonly tailMax: number
@@ -59,7 +56,7 @@ export class Memory {
     this.#written = undefined
   }
 
-  /** Forgets rows that other writers may change. The numbers of committed dimensions never change. */
+  /** Forgets rows that other writers can change. The numbers of committed dimensions never change. */
   forgetRows(): void {
     this.accounts.clear()
     this.reservations.clear()
@@ -100,7 +97,7 @@ export class Memory {
     if (budget !== undefined && budget.start > this.begun) this.begun = budget.start
   }
 
-  /** Caches the last batch's reservations after its commit. */
+  /** With concurrent writers, caches the last batch's reservations. Call this after the commit. */
   committed(): void {
     if (this.known === undefined || this.#written === undefined) return
     this.known.keep(this.#written, this.dimensions)
@@ -109,18 +106,16 @@ export class Memory {
 }
 
 /**
- * The cache is cleared when it contains more accounts, tenants or applications than this. Reservations need no limit, because only open reservations
- * are cached.
+ * The cache is cleared when it contains more accounts, tenants, budgets or anchors than this. Reservations need no limit, because only open
+ * reservations are cached.
  */
 const rememberedMax = 10_000
 
-/** The sequence numbers of new entries and records. */
 export interface Seqs {
   readonly entries: ReadonlyArray<number>
   readonly records: ReadonlyArray<number>
 }
 
-/** The last entry and record, with their times. */
 interface End {
   readonly entry: number
   readonly entry_at: number
@@ -129,8 +124,8 @@ interface End {
 }
 
 /**
- * Runs the transactions at the time `now`. The caller must have begun a database transaction. Afterwards, it must commit, or roll back and make the
- * memory forget.
+ * Runs the transactions at the time `now`. The caller must have begun a database transaction. Afterwards, it must commit, or roll back and call
+ * `memory.forget`.
  */
 export function* run(
   transactions: ReadonlyArray<Transaction>,
@@ -255,7 +250,7 @@ class Unknown {
 
   addPosting(posting: Posting): void {
     for (const account of Books.accountsOf(posting)) this.#addAccount(account)
-    // A call may be reserved and settled within the batch.
+    // A call can be reserved and settled within the batch.
     if (posting._tag === "Reserve") this.#addCall(posting)
     if (posting._tag === "SetLimit") this.#addAnchor(posting.application)
     if (posting._tag === "SetBudget") {
@@ -418,7 +413,6 @@ function* nextNumbers(count: number, { known }: Memory): SqlSteps<ReadonlyArray<
   return Array.from({ length: count }, (_, i) => (last.number ?? 0) + 1 + i)
 }
 
-/** Inserts new accounts with their numbers. */
 function* openAccounts(written: ReadonlyMap<string, Account>, memory: Memory): SqlSteps<void> {
   const { accountHeads } = memory
   const opened = [...written.values()].filter(({ id }) => !accountHeads.has(id))

@@ -30,14 +30,14 @@ export const make = Effect.gen(function* () {
   const begin = sql.onDialectOrElse({ sqlite: () => beginImmediate, orElse: () => beginPlain })
   const runtime = yield* Effect.runtime<never>()
   const tailMax = yield* RollupLagMax
-  /** The queue, including the callers of the current batch. */
+  /** The callers that wait for a batch. `committing` contains those of the current batch. */
   let waiting: Array<Waiting> = []
   let committing: ReadonlyArray<Waiting> = []
   const work = yield* Effect.makeLatch()
   const watch = CommitWatch.make({
     limit: Duration.toMillis(yield* CommitLimit),
     isAnyoneWaiting: () => waiting.length > 0 || committing.length > 0,
-    // Leave the callers in the queue, because their transactions may still be committed.
+    // Leave the callers in the queue, because their transactions might still be committed.
     onStall: () => {
       for (const { answer } of [...committing, ...waiting])
         Deferred.unsafeDone(answer, new BooksUnavailable({ maybe_written: true }))
@@ -67,14 +67,14 @@ export const make = Effect.gen(function* () {
   }
 
   const run = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
-    // Cache nothing, because other connections may write between two batches.
+    // Cache nothing, because other connections can write between two batches.
     const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory(tailMax))
     let step = body.next([])
     while (step.done !== true) step = body.next(yield* ask(step.value))
     return step.value
   })
 
-  /** Whether the last batch failed because of the database. While it is set, the writer does not wait for locks. */
+  /** Whether the last batch failed because of the database. While this is `true`, the writer does not wait for locks. */
   let down = false
 
   /** Runs a batch as a database transaction. A failure never leaves the connection inside a transaction. */
@@ -87,7 +87,7 @@ export const make = Effect.gen(function* () {
       Effect.exit
     )
     if (Exit.isFailure(exit)) {
-      // The rollback may fail, because SQLite rolls back by itself after some errors.
+      // The rollback can fail, because SQLite rolls back by itself after some errors.
       yield* Effect.ignore(Effect.sandbox(connection.executeUnprepared("ROLLBACK", [], undefined)))
     }
     return yield* exit
@@ -186,7 +186,7 @@ const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
   connection.executeUnprepared("BEGIN", [], undefined)
 
 /**
- * Begins with IMMEDIATE to take the write lock first, so that rows cannot change between reading and writing. SQLite's own wait for the lock is
+ * Begins with IMMEDIATE to acquire the write lock first. Rows then cannot change between reading and writing. SQLite's own wait for the lock is
  * disabled here, because it would block this thread.
  */
 const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {
@@ -203,7 +203,7 @@ const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError
 
 const isLocked = (error: unknown): boolean => isStorageFault(error, "lock")
 
-/** A commit whose outcome is unknown. */
+/** A failed commit with an unknown outcome. */
 class FailedCommit {
   readonly cause: SqlError
 

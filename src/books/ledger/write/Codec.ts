@@ -1,8 +1,8 @@
 /**
  * Encodes transactions and outcomes as a tape for the writer's thread. A tape contains numbers in one array and strings in another. They are read in
- * the order in which they were written. Every call is encoded twice. A tape takes half the time of positional JSON and a sixth of the time of a
- * structured clone. The postings of a call are encoded field by field. All other postings are rare and use JSON, with money as `{ nano: "…" }` and
- * bytes as `{ bytes: "…" }`.
+ * the order they were written. Every call is encoded twice. A tape takes half the time of positional JSON and a sixth of the time of a structured
+ * clone. The postings of a call are encoded field by field. All other postings are rare and use JSON. Money is written as `{ nano: "…" }`, and bytes
+ * as `{ bytes: "…" }`.
  *
  * Payers, facts and error types recur. Each of these terms is sent only once; later messages contain its number.
  */
@@ -19,7 +19,6 @@ export type Answered =
   | { readonly _tag: "Unavailable"; readonly reason: string; readonly maybe_written: boolean }
 
 export interface Tape {
-  /** The number of items. */
   readonly count: number
   readonly numbers: Float64Array
   readonly texts: ReadonlyArray<string>
@@ -86,7 +85,7 @@ class Encoder {
     this.number(number)
   }
 
-  /** Returns the tape and starts a new one. */
+  /** Returns the tape and starts an empty one. */
   take(count: number): Tape {
     const tape: Tape = {
       count,
@@ -204,7 +203,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       return pen.number(posting.tokens.most)
     case "Settle": {
       const { outcome } = posting
-      // A fallback rarely serves a call.
+      // Fallbacks rarely serve a call, so these settlements use JSON.
       if (outcome.served !== undefined) return spell(transaction, pen)
       const details = outcome.token_details
       pen.number(details === undefined ? settle : settleWithDetails)
@@ -294,7 +293,7 @@ const writeOutcome = (outcome: Answered, pen: Encoder): void => {
   const result = outcome._tag === "Committed" && outcome.results.length === 1 ? outcome.results[0] : undefined
   switch (result?._tag) {
     case "Reserved":
-      // A budget rarely bars a way to serve the call.
+      // Budgets rarely exclude a model or provider, so these outcomes use JSON.
       if (result.within?.refusal !== undefined) return spell(outcome, pen)
       pen.number(result.within === undefined ? reserve : reserveWithin)
       pen.term(result.source)

@@ -9,7 +9,7 @@ export interface CommitWatch {
   readonly isStalled: () => boolean
   /** Starts the watch. It must be called before a caller begins to wait. */
   readonly begin: () => void
-  /** Records a reply. It must be called when a reply arrives. */
+  /** Records a reply from the writer. */
   readonly progress: () => void
   /** Stops watching and ends a stall. */
   readonly stop: () => void

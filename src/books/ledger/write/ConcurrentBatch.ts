@@ -1,8 +1,8 @@
 /**
- * Runs a batch while other writers may write the same books (several nodes on PostgreSQL). The batch locks the rows that it touches, always in the
+ * Runs a batch while other writers can write the same books (several nodes on PostgreSQL). The batch locks the rows that it touches, always in the
  * same order: reservations, tenants, accounts, then budgets, each by number or id. Rows read under the lock remain valid until the commit. A batch
- * with statements from other modules first takes an additional lock, so only one of these batches runs at a time across all nodes, as on SQLite.
- * Charges do not take that lock.
+ * with statements from other modules first acquires an additional lock. Only one of these batches runs at a time across all nodes, as on SQLite.
+ * Charges do not acquire that lock.
  *
  * Locking and reading take a single round trip. This requires the numbers of the rows. The numbers never change, so a node caches them (`Known`).
  * Only budgets and debts need a second round trip. Each tenant's head and account store the number of the tenant's budgets. Both rows are locked in
@@ -69,14 +69,12 @@ export class Known {
 
 const knownMax = 100_000
 
-/** The rows that a batch touches. */
 interface Touched {
   readonly accounts: Set<string>
   readonly tenants: Set<string>
   readonly runs: Set<string>
-  /** The calls that the batch settles. */
   readonly calls: Set<string>
-  /** The maximum number of entries and usage records that the batch may write. */
+  /** The maximum number of entries (excluding the payment of debts) and usage records that the batch can write. */
   entries: number
   records: number
   readonly hasStatements: boolean
@@ -119,7 +117,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
       }
       if (posting._tag !== "Settle") continue
       touched.records++
-      // A call may be reserved and settled within the batch.
+      // A call can be reserved and settled within the batch.
       const tenant = tenants.get(posting.call)
       if (tenant === undefined) touched.calls.add(posting.call)
       else touched.tenants.add(tenant)
@@ -138,7 +136,7 @@ const entriesAtMost = ({ _tag }: Posting): number => {
   return _tag === "Renew" ? 2 : 1
 }
 
-/** Finds the anchors and ids of the budgets that the batch may touch. Tenants without budgets are skipped. */
+/** Finds the anchors and ids of the budgets that the batch can touch. Tenants without budgets are skipped. */
 const budgetsOf = (
   transactions: ReadonlyArray<Transaction>,
   limited: ReadonlySet<string>,
@@ -170,8 +168,9 @@ const budgetsOf = (
 }
 
 /**
- * Locks the rows that the transactions touch and reads them into the memory. `bookedAt` is the time of the owners' newest row. No later row may have
- * an earlier time. `seqs` contains the numbers of the new rows. The numbers are taken under the locks, so they ascend within an account or a tenant.
+ * Locks the rows that the transactions touch and reads them into the memory. `bookedAt` is the time of the owners' newest row. Later rows must not
+ * have an earlier time. `seqs` contains the numbers of the new rows. The numbers are drawn under the locks, so they ascend within an account or a
+ * tenant.
  */
 export function* load(
   transactions: ReadonlyArray<Transaction>,
@@ -186,7 +185,7 @@ export function* load(
   const tenants = yield* learnTenants(touched.tenants, known)
 
   const questions: Array<Query> = []
-  /** Adds a query if it is needed, and returns a function that returns its rows. */
+  /** Adds a query if it is needed. Returns a function for reading the rows once the queries have run. */
   const ask = (isNeeded: boolean, text: string, ...params: ReadonlyArray<unknown>): (() => Found) => {
     if (!isNeeded) return () => []
     const place = questions.push(asked(text, params)) - 1
@@ -198,9 +197,9 @@ export function* load(
   const endedRuns = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
   const reservations = ask(calls.size > 0, lockReservations, textArray([...calls.keys()]))
   const heads = ask(tenants.size > 0, lockHeads, owners)
-  // A batch that only opens accounts has no rows to lock, but it must lock the table before it takes numbers (`SafeHorizon`).
+  // If all accounts of a batch are new, there are no rows to lock. The batch must still lock the table before it draws numbers (`SafeHorizon`).
   const amounts = ask(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
-  // A separate statement after the lock sees the commits during the wait for the lock.
+  // A separate statement after the lock also sees the commits made during the wait for the lock.
   const facts = ask(accounts.size > 0, selectFacts, payers)
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
   const ofEveryone = ask(touched.reserves, selectOfEveryone)
@@ -209,7 +208,7 @@ export function* load(
   if (endedRuns().some((row) => row.ended === 1)) throw new LeaseLost()
 
   for (const { id } of reservations()) remember(calls.get(id)!, memory)
-  // These are read after the tenants are locked, because a late settlement holds these locks until it commits.
+  // Released calls are read after the tenants are locked, because a late settlement holds these locks until it commits.
   const ended = [...calls.keys()].filter((call) => !memory.reservations.has(call))
   for (const released of yield* Released.load(ended)) remember(released, memory)
   const seen: Seen = { bookedAt: 0, debts: 0, limited: new Set() }
@@ -228,7 +227,7 @@ export function* load(
   const seqs = { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) }
   const { bookedAt, debts } = seen
   if (debts === 0 && !touched.takesBack) return { bookedAt, seqs }
-  // Each posting may pay several debts in full and one in part, and may leave a new debt.
+  // Each posting can pay several debts in full and one in part, and can leave a new debt.
   const [more] = yield* query(nextSeqs, [debts + 2 * entries, 0])
   return { bookedAt, seqs: { ...seqs, entries: [...seqs.entries, ...numbersOf(more?.entries)] } }
 }
@@ -237,7 +236,6 @@ export function* load(
 interface Seen {
   /** The time of the owners' newest row. */
   bookedAt: number
-  /** The number of the accounts' debts. */
   debts: number
   /** The tenants with budgets or key limits, and `everyone` if there are budgets that count all tenants. */
   readonly limited: Set<string>
@@ -300,7 +298,7 @@ const countInAccount = `UPDATE tollgate_ledger_amounts m SET limits = m.limits +
 
 const selectOfEveryone = `SELECT id FROM tollgate_ledger_budgets WHERE anchor = '${everyone}' LIMIT 1`
 
-/** Returns the calls to settle that were open when they were last read, and adds the rows that they touch to `touched`. */
+/** Returns the calls to settle that were open or released when they were last read, and adds the rows that they touch to `touched`. */
 function* learnCalls(touched: Touched, known: Known): SqlSteps<ReadonlyMap<string, OpenCall>> {
   const calls = new Map<string, OpenCall>()
   const unknown: Array<string> = []
@@ -382,7 +380,7 @@ function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<Readonl
   if (tenants.size === ids.size) return tenants
   yield* run(insertTenants, list)
   yield* run(insertHeads, list)
-  // These are not cached yet, because this batch is not committed.
+  // Do not cache the new numbers yet, because this batch is not committed.
   for (const { id, number } of yield* query(selectTenantNumbers, list)) tenants.set(number, id)
   return tenants
 }
@@ -438,11 +436,10 @@ const lockAmounts = `SELECT account, CAST(giftable AS TEXT) AS giftable, CAST(gr
 const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded, debts
   FROM tollgate_ledger_accounts WHERE number = ANY(?::bigint[])`
 
-/** Selects the rollup lag of the tenants whose record count passes a multiple of `step` with `added` more records. Only these lags are folded. */
+/** Selects a tenant's rollup lag if `added` more records make its record count pass a multiple of `step`. Only these lags are folded. */
 const selectTails = `SELECT h.id, ${tailColumns("h.id")} FROM ${tables.r.heads} h CROSS JOIN (SELECT ?::bigint[] AS numbers, ?::bigint AS added, ?::bigint AS step) p ON true
   WHERE h.owner = ANY(p.numbers) AND (h.total + p.added) / p.step > h.total / p.step`
 
-/** Draws numbers for new accounts. */
 export const nextAccounts = "SELECT nextval('tollgate_ledger_accounts_seq') AS number FROM generate_series(1, ?::int)"
 
 const nextSeqs = `SELECT

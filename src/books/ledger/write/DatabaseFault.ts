@@ -3,7 +3,7 @@ import { isConnectionFault, isFault } from "../../../storage/postgres/Faults.ts"
 
 /**
  * SQLite's codes for a lock held by another process, a full or failing disk, a missing or read-only file, and a lack of memory. Corruption
- * (`SQLITE_CORRUPT`) is not included, because it may affect only some transactions.
+ * (`SQLITE_CORRUPT`) is not included, because it might affect only some transactions.
  */
 const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROTOCOL|NOLFS)(_|$)/
 
@@ -11,7 +11,7 @@ const kinds = { any: fault, lock: /^SQLITE_(BUSY|LOCKED)(_|$)/, commit: /^SQLITE
 
 /**
  * Returns whether an error or its cause means that the database is not writable. With `lock`, returns whether another process has locked it. With
- * `commit`, returns whether a failed COMMIT may have succeeded, because the disk or the connection failed during the COMMIT.
+ * `commit`, returns whether a failed COMMIT might have succeeded, because the disk or the connection failed during the COMMIT.
  */
 export const isStorageFault = (error: unknown, which: keyof typeof kinds = "any"): boolean => {
   const codes = kinds[which]

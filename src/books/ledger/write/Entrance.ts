@@ -1,6 +1,6 @@
 /**
- * Accepts the transactions of other processes for the writer's thread, over a local socket (`Thread.Door`). Each connection first sends the token.
- * A process that ends, by a signal for example, may leave complete frames behind. Their transactions are committed like any others.
+ * Accepts the transactions of other processes for the writer's thread, over a local socket (`Thread.Door`). Each connection first sends the token. A
+ * process that ends, by a signal for example, can leave complete frames behind. Their transactions are committed like any others.
  */
 import { timingSafeEqual } from "node:crypto"
 import { rmSync } from "node:fs"
@@ -13,17 +13,16 @@ import * as Frames from "./Frames.ts"
 import type { Frame } from "./Frames.ts"
 import type { Door } from "./Thread.ts"
 
-/** Transactions that wait for a batch. */
 export interface Submitted {
-  /** The time at which they were sent. */
+  /** When the transactions were sent, in milliseconds since 1970. */
   readonly now: number
   readonly transactions: ReadonlyArray<Transaction>
-  /** Sends their outcomes. Submissions of one sender share this function, and their outcomes must be sent in their order. */
+  /** Sends their outcomes. Submissions of one sender share this function, and their outcomes must be sent in the order of submission. */
   readonly reply: (outcomes: ReadonlyArray<Answered>) => void
 }
 
 export interface Entrance {
-  /** Calls back once processes can connect. */
+  /** Calls `then` once processes can connect. */
   readonly opened: (then: () => void) => void
   /** Closes all connections after their last reply. */
   readonly close: () => void
@@ -32,7 +31,7 @@ export interface Entrance {
 /** Opens the socket. A failure ends the thread. */
 export const open = ({ path, token }: Door, onSubmitted: (one: Submitted) => void): Entrance => {
   const sockets = new Set<Socket>()
-  // A former process leaves its socket behind if it was killed. The lock on the database shows that it has ended.
+  // A former process leaves its socket behind if it was killed. The lock on the database shows that the former process has ended.
   rmSync(path, { force: true })
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket)
@@ -53,7 +52,7 @@ const serve = (socket: Socket, token: Buffer, onSubmitted: (one: Submitted) => v
   const { decode } = transactionReceiver()
   const { encode } = outcomeSender()
   let isAdmitted = false
-  /** Transactions without a reply. */
+  /** The number of transactions without a reply. */
   let open = 0
   let ended = false
   const send = (outcomes: ReadonlyArray<Answered>) => {
@@ -81,11 +80,11 @@ const serve = (socket: Socket, token: Buffer, onSubmitted: (one: Submitted) => v
     try {
       read(bytes)
     } catch {
-      // Bytes from anything but a process of this build.
+      // The bytes do not come from a process of this build.
       socket.destroy()
     }
   })
-  // The connection of a process that was killed. Its end is handled by `close`.
+  // The other process was killed. `close` handles the end of its connection.
   socket.on("error", () => {})
   socket.once("end", () => {
     ended = true

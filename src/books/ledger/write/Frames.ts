@@ -1,11 +1,11 @@
 /**
- * Tapes as bytes on a local socket between two processes of the same build. A frame is a header of 32 bytes, the tape's numbers, its strings as JSON
- * and its new terms. Both processes run on one machine, so numbers keep the machine's byte order.
+ * Encodes tapes as bytes for a local socket between two processes of the same build. A frame is a header of 32 bytes, the tape's numbers, its strings
+ * as JSON and its new terms. Both processes run on one machine, so numbers keep the machine's byte order.
  */
 import type { Tape } from "./Codec.ts"
 
 export interface Frame {
-  /** The time at which the frame was sent, in milliseconds. */
+  /** When the frame was sent, in milliseconds since 1970; 0 in a greeting or a reply. */
   readonly now: number
   readonly tape: Tape
 }
@@ -35,13 +35,13 @@ export const encode = (now: number, { count, first, numbers, terms, texts }: Tap
   return bytes
 }
 
-/** ASCII, which most strings are, is written faster as Latin-1. */
+/** Most strings are ASCII, which is written faster as Latin-1. Returns the number of bytes written. */
 const write = (bytes: Buffer, text: string, length: number, offset: number): number =>
   length === 0 ? 0 : bytes.write(text, offset, length === text.length ? "latin1" : "utf8")
 
 const decode = (bytes: Buffer): Frame => {
   const numbers = new Float64Array(bytes.readUInt32LE(at.numbers))
-  // Copied, because the numbers of a frame within a longer read are not aligned.
+  // Copy the numbers, because they are not aligned if the frame is part of a longer read.
   const texts = head + numbers.length * numberBytes
   const terms = texts + bytes.readUInt32LE(at.texts)
   if (terms > bytes.length) throw new Error("a frame is cut short")
@@ -58,7 +58,7 @@ const decode = (bytes: Buffer): Frame => {
   }
 }
 
-/** Returns a function that takes the bytes of a stream as they arrive and passes on each complete frame. It throws if they are not frames. */
+/** Returns a function for the chunks of a stream. It passes each complete frame to `onFrame`, and throws if the bytes are not frames. */
 export const reader = (onFrame: (frame: Frame) => void): ((bytes: Buffer) => void) => {
   let parts: Array<Buffer> = []
   let length = 0
@@ -85,6 +85,6 @@ const lengthOf = (bytes: Buffer): number => {
   return length
 }
 
-/** The first frame of a process, which shows that it may submit transactions. */
+/** Encodes the first frame of a process. The token shows that the process may submit transactions. */
 export const greeting = (token: string): Buffer =>
   encode(0, { count: 0, numbers: new Float64Array(), texts: [token], first: 0, terms: "" })

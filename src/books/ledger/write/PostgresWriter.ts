@@ -7,7 +7,7 @@
  * - If a batch conflicts with another (a deadlock, a serialization failure, or both opening the same account), it is rolled back, and the complete
  *   batch is retried.
  * - If the connection closes before COMMIT is sent, nothing was written. If it closes later, the node opens another connection and asks PostgreSQL
- *   for the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written: settlements are submitted again
+ *   for the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written. Settlements are submitted again
  *   (repeating a written settlement changes nothing), and other callers get `maybe_written`.
  * - A stalled batch may still commit reservations for calls that have already been refused. Until the batch ends, no other connection settles one of
  *   these calls. The settlement would not find the reservation, and the reservation would never be released.
@@ -39,11 +39,10 @@ interface Waiting {
 /** A writing connection and the cache for its batches. */
 interface Lane {
   client: Client | undefined
-  /** The client's statement groups. */
   groups: Groups | undefined
   memory: Batch.Memory
   batch: ReadonlyArray<Waiting>
-  /** The calls that a stalled batch may still reserve. */
+  /** The calls that a stalled batch might still reserve. */
   late: ReadonlySet<string>
 }
 
@@ -61,7 +60,8 @@ const silentShare = 0.5
 
 /**
  * Makes the server plan each batch statement only once per connection. By default, the server plans most of them at every execution. Planning took
- * two fifths of its work. A cached plan must remain efficient as the tables grow, so these settings restrict it to single-row lookups in an index.
+ * two fifths of the server's work. A cached plan must remain efficient as the tables grow, so these settings restrict it to single-row lookups in an
+ * index.
  */
 const planning = [
   "plan_cache_mode=force_generic_plan",
@@ -77,7 +77,7 @@ const companyMin = 32
 
 /**
  * After a batch of at least `gatherMin` transactions starts, the next one starts at least `gatherMillis` later, unless it is full before then. Under
- * load, the pause yields fewer and larger batches. They cost the node and the server less. With few callers, no transaction waits.
+ * load, the pause makes batches fewer and larger, so they cost the node and the server less. With few callers, no transaction waits.
  */
 const gatherMin = 8
 const gatherMillis = 3
@@ -86,7 +86,7 @@ const gatherMillis = 3
 const racesMax = 20
 const duplicatesMax = 2
 
-/** The connection closed before the server confirmed a commit, so the commit may have succeeded. */
+/** The connection closed before the server confirmed a commit, so the commit might have succeeded. */
 class MaybeWritten extends Error {
   constructor() {
     super("a commit was not confirmed")
@@ -119,7 +119,7 @@ const make = Effect.gen(function* () {
     limit,
     isAnyoneWaiting: isBusy,
     onStall: () => {
-      // Running batches continue, because their transactions may still be committed.
+      // Running batches continue, because their transactions might still be committed.
       for (const lane of lanes) {
         lane.late = reservedBy(lane.batch)
         for (const { resume } of lane.batch) resume(new BooksUnavailable({ maybe_written: true }))
@@ -178,7 +178,7 @@ const make = Effect.gen(function* () {
       while (step.done !== true) step = body.next(await pipe.run(step.value))
       await pipe.commit(async (id, error) => {
         forget(lane)
-        // The server may have committed in spite of the error.
+        // The server might have committed in spite of the error.
         throw (await mayBeCommitted(id, error)) ? new MaybeWritten() : error
       })
       lane.memory.committed()
@@ -186,7 +186,7 @@ const make = Effect.gen(function* () {
     } catch (error) {
       lane.memory.forget()
       if (isConnectionFault(error)) {
-        // The cache is dropped, because the next connection may reach another server that lacks the last commits.
+        // The cache is dropped, because the next connection can reach another server that lacks the last commits.
         known = new Known()
         forget(lane)
       } else if (lane.client === client) {
@@ -197,8 +197,9 @@ const make = Effect.gen(function* () {
   }
 
   /**
-   * Returns whether a transaction may have been committed although its commit was not confirmed. Polls until the server reports an outcome. Even the
-   * outcome "committed" proves nothing, because a crashed server can reuse transaction ids that it had not flushed.
+   * Returns whether a transaction might have been committed although its commit was not confirmed. Polls until the server reports an outcome, and
+   * throws `why` if the writer closes first. Even the outcome "committed" proves nothing, because a crashed server can reuse transaction ids that it
+   * had not flushed.
    */
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
     log(Effect.logWarning("a commit was not confirmed; looking up its outcome", String(why)))
@@ -310,7 +311,6 @@ const make = Effect.gen(function* () {
     })
 })
 
-/** The writer for PostgreSQL. */
 export const layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(make, watched)))
 
 const noCalls: ReadonlySet<string> = new Set()
@@ -400,7 +400,6 @@ class Texts {
   }
 }
 
-/** PostgreSQL's type names, by table and column. */
 type ColumnTypes = ReadonlyMap<string, ReadonlyMap<string, string>>
 
 const selectTypes = `SELECT c.relname AS table, a.attname AS column, format_type(a.atttypid, NULL) AS type

@@ -14,14 +14,13 @@ import type { Submitted } from "./Submitting.ts"
 /** A message to the writer: transactions that arrived close together, and the time of sending. */
 export interface Submission {
   readonly now: number
-  /** Encoded by `Codec.transactionSender`. */
   readonly transactions: Tape
 }
 
 /** A reply with the outcomes of the next transactions in the queue, encoded by `Codec.outcomeSender`. */
 export type Answer = Tape
 
-/** An open way to the writer. */
+/** An open connection to the writer. */
 export interface Link {
   readonly send: (submission: Submission) => void
   /** Asks the writer to reply to everything that was sent and then to end the link. */
@@ -31,9 +30,9 @@ export interface Link {
 }
 
 export interface LinkEvents {
-  /** The first message. It carries no outcomes and means that the writer is ready. */
+  /** Called for each reply. The first reply contains no outcomes and means that the writer is ready. */
   readonly onAnswer: (answer: Answer) => void
-  /** Called once, after the last answer. The reason is for the log. */
+  /** Called once, after the last reply. The reason is for the log. */
   readonly onEnd: (reason: string) => void
 }
 
@@ -74,8 +73,8 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
 
   let outbox: Array<Transaction> = []
   let outboxWaiting: Array<Resume> = []
-  // Replies arrive in the order of the requests, so the waiting callers form a queue. (A busy `Map` would leave garbage that keeps entire calls alive
-  // until the next full collection.)
+  // Replies arrive in the order of the requests, so the waiting callers form a queue. A busy `Map` would leave garbage that keeps entire calls alive
+  // until the next full collection.
   let waiting: Array<Resume | undefined> = []
   let answered = 0
 
@@ -91,7 +90,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
     limit: commitLimit,
     isAnyoneWaiting: () => onClosed !== undefined || answered < waiting.length,
     onStall: () => {
-      // The callers remain in the queue, because the replies may still arrive.
+      // The callers remain in the queue, because the replies might still arrive.
       tellAll(new BooksUnavailable({ maybe_written: true }))
       if (onClosed === undefined) return
       link?.abort()
@@ -172,7 +171,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
     }, ended)
   }
 
-  /** Handles the end of a link, whose open transactions may have been written. Another link replaces it. */
+  /** Handles the end of a link. Its open transactions might have been written. Another link is opened after a pause. */
   const ended = (reason: string) => {
     link = undefined
     tellAll(new BooksUnavailable({ maybe_written: true }))
@@ -195,7 +194,6 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
       if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })
 
-  // If the first link does not open, the writer fails.
   yield* Effect.async<void>((resume) => {
     let ready = false
     const connected = start(
@@ -207,7 +205,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
       (reason) => (ready ? ended(reason) : resume(Effect.dieMessage(`the writer could not open ${target}: ${reason}`)))
     )
   })
-  // Earlier transactions are committed before the link ends, unless the writer is silent for longer than a commit may take.
+  // Earlier transactions are committed before the link ends, unless the writer is silent for longer than the commit limit.
   yield* Effect.addFinalizer(() =>
     Effect.async<void>((resume) => {
       flush()

@@ -1,13 +1,13 @@
 /**
  * Finds the safe horizon: no batch is open before this row. A single writer commits rows in the order of their numbers. If there are several writers,
- * one may take numbers and commit them after another has committed higher numbers. A reader that continues after the last visible row would miss
- * them. Every batch locks amounts before it takes numbers (`ConcurrentBatch`). Therefore, while `find` holds the table lock, every taken number
+ * one can draw numbers and commit them after another has committed higher numbers. A reader that continues after the last visible row would miss
+ * these rows. Every batch locks amounts before it draws numbers (`ConcurrentBatch`). Therefore, while `find` holds the table lock, every drawn number
  * belongs to a finished batch.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
-/** The longest wait for the lock, and the number of attempts. The wait also delays new batches. */
+/** The longest wait for the lock, and the maximum number of retries. The wait also delays new batches. */
 const lockPatience = "50ms"
 const triesMax = 30
 /** The pause between two attempts, in milliseconds. */
@@ -23,7 +23,7 @@ export interface SafeHorizon {
   readonly record: number
 }
 
-/** Finds the horizon. Returns `undefined` if batches take too long or if the database user may only read. */
+/** Finds the horizon. Returns `undefined` if that fails, for example because batches take too long or the database user may only read. */
 export const find = (sql: SqlClient, times = triesMax): Effect.Effect<SafeHorizon | undefined> => {
   const look = sql.withTransaction(
     Effect.gen(function* () {

@@ -7,10 +7,8 @@ export interface Start {
   readonly signal: Int32Array
 }
 
-/** The task of a thread. */
 export interface Task {
   readonly file: string
-  /** The port that receives transactions and sends their outcomes. */
   readonly port: MessagePort
   /** The maximum number of transactions in a batch, unless a single message contains more. */
   readonly batchMax: number
@@ -18,7 +16,7 @@ export interface Task {
   readonly patience: number
   /** The maximum number of records in a rollup lag before it is folded. */
   readonly tailMax: number
-  /** Where other processes may submit transactions; absent if none may. */
+  /** Where other processes can submit transactions; absent if none may. */
   readonly door?: Door
 }
 
@@ -49,6 +47,7 @@ export const prepare = (): void => {
   prepared.worker.unref()
 }
 
+/** Gives the task to the prepared thread, or to a new thread if none is prepared. */
 export const open = (task: Task): Worker => {
   const { signal, worker } = prepared ?? make()
   prepared = undefined

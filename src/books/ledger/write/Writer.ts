@@ -18,10 +18,10 @@ export interface WriterContract {
   /**
    * Commits the transaction durably, or refuses it completely. Returns the results of the postings in order. Fails with a posting's refusal
    * (`RefusalsOf`), or with `Conflict` if a statement did not match its rows. For a single posting, use the operation on `Ledger`. If the caller is
-   * interrupted while it waits, the transaction may still commit, so code that acquires a resource this way must wait uninterruptibly.
+   * interrupted while it waits, the transaction might still commit, so code that acquires a resource this way must wait uninterruptibly.
    *
    * `BooksUnavailable` means that the database is not writable because it is locked or its disk is full or failing. The failure is reported within
-   * ten seconds. With `maybe_written`, the transaction may have been committed, or may still be committed before any transaction submitted later.
+   * ten seconds. With `maybe_written`, the transaction might have been committed, or might still be committed before any transaction submitted later.
    *
    * Inside a `withTransaction` of the same client (only with `Writer.layer`), the transaction becomes part of the caller's transaction. Its result is
    * returned once its statements have run. It commits and rolls back with the caller's transaction, so its results must not be published before that
@@ -117,7 +117,7 @@ const move = (
 const pauseFirst = 100
 const pauseLast = 2_000
 
-/** Retries while the books are unavailable. The effect must be idempotent, because a failed attempt may have been written. */
+/** Retries while the books are unavailable. The effect must be idempotent, because a failed attempt might have been written. */
 export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavailable, R>): Effect.Effect<A, E, R> => {
   const attempt = (pause: number): Effect.Effect<A, E, R> =>
     Effect.catchAll(effect, (error) =>

@@ -1,5 +1,5 @@
 /**
- * The writer's thread. It runs the received transactions as one batch on its connection and replies after the commit. The code is synchronous, so
+ * The writer's thread. It runs the received transactions in batches on its connection and replies after each commit. The code is synchronous, so
  * nothing else can run on this thread between BEGIN and COMMIT.
  */
 import Sqlite from "better-sqlite3"
@@ -16,13 +16,13 @@ import type { Start, Task } from "./Thread.ts"
 import type { Outcome, Transaction } from "../rules/Transaction.ts"
 import type { Answer, Submission } from "./QueuedWriter.ts"
 
-// The thread waits for its task, because it may start before its file is known.
+// The thread waits for its task, because it can start before its file is known.
 Atomics.wait((workerData as Start).signal, 0, 0)
 const { batchMax, door, file, patience, port, tailMax } = receiveMessageOnPort(parentPort!)!.message as Task
 
 const db = new Sqlite(file, { timeout: patience })
 db.pragma("journal_mode = WAL")
-// In WAL mode, the default of NORMAL may lose the last commits in a power failure.
+// In WAL mode, the default of NORMAL can lose the last commits in a power failure.
 db.pragma("synchronous = FULL")
 if (db.pragma("synchronous", { simple: true }) !== 2) throw new Error("SQLite did not take synchronous = FULL")
 // The WAL is checkpointed at 16 MB. Checkpoints at this size keep the WAL small and cost little.
@@ -83,7 +83,7 @@ const version = db.prepare("PRAGMA data_version").pluck()
 let versionSeen: unknown
 
 const commit = (transactions: ReadonlyArray<Transaction>, now: number): ReadonlyArray<Outcome> => {
-  // IMMEDIATE takes the write lock first, so cached rows cannot change before they are written.
+  // IMMEDIATE acquires the write lock first, so cached rows cannot change before they are written.
   prepare("BEGIN IMMEDIATE").run()
   try {
     const versionNow = version.get()
@@ -101,7 +101,7 @@ const commit = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
   }
 }
 
-/** The disk failed during the commit. The complete batch may be in the log and reappear after a restart. */
+/** The disk failed during the commit. The complete batch might be in the log and reappear after a restart. */
 class CommitFailed extends Error {}
 
 const end = (): void => {
@@ -146,9 +146,7 @@ const answer = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
 
 /** The transactions that wait for a batch, in order of arrival. */
 let queue: Array<Submitted> = []
-/** The number of transactions in the queue. */
 let length = 0
-/** Whether the thread must end once the queue is empty. */
 let last = false
 let isScheduled = false
 
@@ -159,7 +157,7 @@ const enqueue = (one: Submitted): void => {
   length += one.transactions.length
 }
 
-/** Queues a message of this process. */
+/** Queues a message of this process. After `null`, the thread ends once the queue is empty. */
 const take = (submission: Submission | null): void => {
   if (submission === null) last = true
   else enqueue({ now: submission.now, transactions: decode(submission.transactions), reply })
@@ -184,7 +182,6 @@ const nextBatch = (): ReadonlyArray<Submitted> => {
   return taken
 }
 
-/** Commits the next batch, then replies to each sender once. */
 const commitNext = (): void => {
   takeMore()
   const taken = nextBatch()
