@@ -1,4 +1,3 @@
-/** The credential for the operator's routes. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RateLimited } from "../../http/contract/Problems.ts"

@@ -1,7 +1,7 @@
 /**
  * Operator sign-in over HTTP. The command line creates a link with a code that works once, within five minutes. The code opens a twelve-hour browser
  * session, identified by a cookie. The session issues ten-minute access tokens to the console's page. The database stores codes and cookies as
- * hashes. Every request checks that the session of its access token is open.
+ * hashes. Every request checks that its token's session is open.
  *
  * Where the specification is silent:
  * - An operator's session belongs to no user account. Routes for users reject its tokens, and operator routes reject users' tokens, with 401 `invalid
@@ -62,7 +62,7 @@ export const codeLifetime = Duration.minutes(5)
 export const sessionLifetime = Duration.hours(12)
 export const accessLifetime = Duration.minutes(10)
 export const scriptLifetime = Duration.hours(1)
-/** How long the row of an expired session is stored. */
+/** How long the row of an expired session is stored, in milliseconds. */
 const retention = 30 * day
 const listMax = 200
 
@@ -240,7 +240,7 @@ const end = ({ sql, writer }: Parts): OperatorSessionsContract["end"] =>
     )
   })
 
-/** Invalidates operators' sessions: codes, cookies and tokens that were issued under the old secret. */
+/** Invalidates all codes, cookies and tokens of operators, because a new deployment secret cannot verify them. */
 export const operatorSessionsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_sessions WHERE ended_at IS NULL AND expires_at > ${now}`,

@@ -13,7 +13,6 @@ const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({
   name: Schema.String,
-  /** The protocols that the upstream speaks. */
   speaks: Schema.Array(Schema.String),
   state: Schema.Literal("ok", "failing", "unused"),
   /** The end of the cooldown. Until then, this upstream is tried last. */
@@ -36,13 +35,13 @@ export const UpstreamHealth = Schema.Struct({
   minutes: Schema.Array(Schema.Struct({ at: Moment, requests: Schema.Int, failures: Schema.Int }))
 }).annotations({ identifier: "OperatorUpstream" })
 
-/** The upstream that a call was routed to, with the reason. */
+/** How a call was routed: why its first upstream was chosen, and the outcome of each attempt. */
 const RoutingDecision = Schema.Struct({
   at: Moment,
   /** The requested model. */
   model: Schema.String,
   request_id: Schema.NullOr(Schema.String),
-  /** The reason for trying this upstream first. */
+  /** Why the first attempt's upstream was chosen. */
   reason: Schema.Literal(...reasons),
   /** The attempts, oldest first. A fallback's model differs from the requested one. */
   attempts: Schema.Array(

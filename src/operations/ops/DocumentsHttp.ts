@@ -1,6 +1,6 @@
 /**
  * Serves `/openapi.json`, `/docs` and the guides. Builds each document on first request, because building takes longer than startup, and the
- * reference page alone has a size of two megabytes.
+ * reference page alone is two megabytes.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -18,7 +18,7 @@ export interface GuidePages {
   readonly withNavigation: (html: string, docs: string) => string
 }
 
-/** Returns the routes that serve a contract's documents. `prefix` is the path that the service is mounted at. */
+/** Creates the routes for a contract's documents and the guides. `prefix` is the path that the service is mounted at. */
 export const documents = (
   api: HttpApi.HttpApi.AnyWithProps,
   prefix: "" | `/${string}`,

@@ -194,7 +194,7 @@ const priceOf = (own: Own, theirs: Theirs, kind: BilledKind, tokens: number): Na
 
 const magnitude = (amount: Nano): Nano => (amount < 0n ? -amount : amount)
 
-/** Finds the cause of a difference that remains even though the tokens agree. */
+/** Finds the cause of a difference that different token counts do not explain. */
 const causeOfRest = (rest: Nano, tolerance: Nano, tier: string | undefined, isCounted: boolean): Cause => {
   if (magnitude(rest) <= tolerance) return "rounding"
   if (tier !== undefined) return "kind"
@@ -221,7 +221,7 @@ const compare = (found: Found, own: Own, theirs: Theirs): void => {
     }
     const difference = (charge?.amount ?? 0n) - nanoOf(own.kinds.get(kind)?.atto ?? 0n)
     if (tokens !== 0) found.add(cause, kind, amount, tokens, note)
-    // The tokens of each call may have been rounded.
+    // The vendor may have rounded each call's amount.
     const tolerance = (charge?.resolution ?? 0n) + BigInt(own.requests) + 1n
     const left = difference - amount
     if (left !== 0n) found.add(causeOfRest(left, tolerance, charge?.tier, isCounted), kind, left, null, charge?.tier)
@@ -231,7 +231,7 @@ const compare = (found: Found, own: Own, theirs: Theirs): void => {
   found.add(causeOfRest(rest, tolerance, all.tier, isCounted), "all", rest, null)
 }
 
-/** Finds the differences for a model and day, using the vendor's hours. */
+/** Finds the differences for a model and day. `own` contains the vendor's day, in its time zone. */
 const differencesOf = (day: string, model: string, own: Own | undefined, theirs: Theirs | undefined): Found => {
   const found = new Found(day, model)
   if (own === undefined || (own.requests === 0 && own.kinds.size === 0 && own.failed === 0 && own.retries === 0)) {
@@ -243,7 +243,7 @@ const differencesOf = (day: string, model: string, own: Own | undefined, theirs:
   return found
 }
 
-/** Makes the sum exact. This is necessary because each kind is rounded, but the total is rounded only once. */
+/** Makes the sum exact: each kind is rounded, but the total only once. */
 const settleRounding = (found: Found, difference: Nano): void => {
   const left = difference - found.sum
   if (left !== 0n) found.add(magnitude(left) <= 16n ? "rounding" : "unexplained", "all", left, null)

@@ -30,7 +30,7 @@ const kindOf: { readonly [Name in TokenDetail]: BilledKind } = {
   completion_image_tokens: "output"
 }
 
-/** The kinds whose price line applies, in order, to a kind without its own line. */
+/** For a kind without its own price line, the quantities to try instead, in order. */
 const wider: { readonly [Name in TokenDetail]: ReadonlyArray<Quantity> } = {
   cached_audio_tokens: ["cached_tokens", "prompt_tokens"],
   cached_tokens: ["prompt_tokens"],
@@ -49,13 +49,13 @@ const linesOfCost = ({ completion_price, prompt_price, request_price }: VendorCo
   { quantity: "requests", unit: "request", price: request_price }
 ]
 
-/** Where a model is served: the vendor's name for it, and the vendor's price. */
+/** A model at an upstream: the vendor's name for it, and the prices of the expected cost. */
 interface Served {
   readonly model: string
   readonly lines: ReadonlyArray<PriceLine>
 }
 
-/** Returns the vendor's name and price for a model at an upstream. */
+/** Returns a function that finds the vendor's name and the prices for a call's model at its upstream. */
 export const servedLookup = (models: ReadonlyArray<Model>): ((call: VendorCall) => Served | undefined) => {
   const served = new Map(
     models.flatMap((model) =>

@@ -100,7 +100,7 @@ const make = Effect.gen(function* () {
   } satisfies ReconciliationsContract
 })
 
-/** Adds the configured vendors without results. */
+/** Combines the configured vendors with those that have results. */
 const vendorsOf = ({ sql, vendors }: Parts): ReconciliationsContract["vendors"] =>
   Effect.map(Stored.spans(sql), (spans) => {
     const apis = new Map(vendors.map(({ api, name }) => [name, api ?? null]))
@@ -124,7 +124,7 @@ const vendorNamed = ({ vendors }: Parts, name: string): Effect.Effect<BillingVen
   })
 }
 
-/** Returns the last day whose bill no longer changes. */
+/** Returns the last day with a closed bill. */
 const lastClosed = ({ api }: BillingVendor, now: number): string =>
   toDay(now - (api === undefined ? 0 : billingApis[api].closes_after_ms) - dayMillis)
 
@@ -252,7 +252,7 @@ const resultOf = (vendor: string, day: string, now: number, joined: Joined): Res
 const asText = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? part.toString() : part))
 
-/** Replaces the results for a window. */
+/** Replaces the results for a window and deletes its stored pages. */
 const replacing = (
   { sql }: Parts,
   vendor: string,
@@ -297,7 +297,7 @@ const due = Effect.fnUntraced(function* ({ sql }: Parts, vendor: BillingVendor) 
   return { first: first < earliest ? earliest : first, last }
 })
 
-/** Compares the due days of all vendors. A vendor that fails does not affect the others. */
+/** Compares the due days of all vendors. A failing vendor does not affect the others. Fails with the first problem. */
 const turn = (parts: Parts) =>
   Effect.forEach(
     parts.vendors.filter(({ api }) => api !== undefined),

@@ -31,7 +31,7 @@ export const shown = (group: StoredGroup, base: string, withMembers: boolean): R
   meta: metaOf("Group", `${base}/Groups/${group.id}`, group)
 })
 
-/** Reads the ids in a value for `members`, an array of objects or a single object. */
+/** Reads the ids in a value for `members`: one element or an array of elements. An element is an id, or an object with the id as its `value`. */
 const membersIn = (value: unknown): Either.Either<ReadonlyArray<string>, InvalidValue> => {
   if (value === undefined || value === null) return Either.right([])
   const ids = (Array.isArray(value) ? value : [value]).map((one: unknown) =>
@@ -94,7 +94,6 @@ const set = (
     }
   })
 
-/** Applies the operations to the group. */
 export const patched = (
   group: Group,
   operations: ReadonlyArray<Operation>

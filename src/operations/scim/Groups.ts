@@ -101,7 +101,7 @@ const known = Effect.fnUntraced(function* ({ sql }: Parts, members: ReadonlyArra
   }
 })
 
-/** Updates the teams of people whose groups have changed. The update is idempotent, so an interrupted request can be repeated. */
+/** Updates these people's teams after a change of their groups. The update is idempotent, so an interrupted request can be repeated. */
 const applied = Effect.fnUntraced(function* ({ registration, sql }: Parts, accounts: Iterable<string>) {
   for (const account of accounts) {
     const rows = yield* Effect.orDie(
