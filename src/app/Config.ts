@@ -175,8 +175,8 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 
 /**
- * Returns the service's name, key prefix and public URL. `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address that the
- * service listens on.
+ * Provides the service's name, key prefix and public URL. `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address that
+ * the service listens on.
  */
 export const serviceInfo = (
   { host, key_prefix, port, service_name }: EnvironmentFacts,
@@ -188,7 +188,6 @@ export const serviceInfo = (
     public_url: file.public_url ?? listeningUrl({ host, port })
   })
 
-/** Returns the URL that the service listens on. */
 export const listeningUrl = ({ host, port }: Pick<EnvironmentFacts, "host" | "port">): string =>
   `http://${hostOf(host)}:${port}`
 
@@ -274,7 +273,6 @@ export const readText = (path: string): Either.Either<string, ConfigProblem> => 
   }
 }
 
-/** Decodes the text of the file at this path. */
 export const parse = (text: string, path: string): Either.Either<ConfigFile, ConfigProblem> => {
   let document: unknown
   try {

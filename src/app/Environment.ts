@@ -14,7 +14,6 @@ import type { Location } from "../storage/database/Location.ts"
 
 export interface EnvironmentFacts extends Address {
   readonly data_dir: string
-  /** The location of the database. */
   readonly database: Location
   readonly service_name: string | undefined
   readonly key_prefix: string

@@ -5,7 +5,6 @@ import * as Audit from "../../operations/operator/Audit.ts"
 import type { Operator } from "../../operations/operator/Operator.ts"
 import { userName } from "./UserName.ts"
 
-/** Identifies the operator by the operating-system user. */
 export const operator: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
 /** Returns a function that creates an action's audit entry. The caller must add the entry to the action's transaction. */

@@ -9,7 +9,7 @@ import { refuse } from "./Report.ts"
 
 /**
  * Applies the missing migrations and returns them. Requires exclusive use of the database if any are missing, because an earlier version that is
- * still running would write to the tables that they change.
+ * still running would write to the tables that the migrations change.
  */
 export const upgrade = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {

@@ -79,7 +79,6 @@ const usageOf = (name: string, terms: ReadonlyArray<Term>): string => {
 
 const heading = (text: string): string => `\u001b[1m${text}\u001b[0m`
 
-/** Renders the help of the command with this full name. */
 export const manual = (name: string, { below, descriptor }: Entry): string => {
   const terms = termsOf(descriptor)
   const subcommands = Object.entries(below)

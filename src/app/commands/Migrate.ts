@@ -42,7 +42,7 @@ const update = Effect.gen(function* () {
   yield* withIndexes(facts.database)
 })
 
-/** Builds the indexes that a new version adds to large tables. The service may start while they are built. */
+/** Builds the indexes that a new version adds to large tables. The service can start while they are built. */
 const withIndexes = (database: Location) =>
   Effect.flatMap(everyInterval, (print) =>
     Engine.completeIndexes(

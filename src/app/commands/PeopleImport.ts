@@ -20,7 +20,7 @@ interface Import {
   readonly people: ReadonlyArray<PeopleFile.Listed>
   readonly allowance: Nano | undefined
   readonly period: Terms["period"]
-  /** The person who will own new teams. */
+  /** The email address of the owner of new teams. */
   readonly owner: string | undefined
   /** The file for new keys, open for writing. */
   readonly keys: number | undefined

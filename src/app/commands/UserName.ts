@@ -1,4 +1,3 @@
-/** Finds the name of the operating-system user who runs a command. */
 import { userInfo } from "node:os"
 import { nameMax } from "../../operations/operator/Operator.ts"
 import * as CommandLine from "./CommandLine.ts"

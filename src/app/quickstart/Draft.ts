@@ -47,7 +47,6 @@ const modelsOf = ({ local, vendors }: Sources): ReadonlyArray<object> => [
 /** Formats JSON on one line, with spaces. Relies on JSON strings never containing line breaks. */
 const lineOf = (value: unknown): string => JSON.stringify(value, null, 1).replaceAll(/\n */g, " ")
 
-/** Formats the configuration file. */
 export const textOf = (sources: Sources): string => {
   const upstreams = upstreamsOf(sources).map(([name, entry]) => `    ${JSON.stringify(name)}: ${lineOf(entry)}`)
   const models = modelsOf(sources).map((entry) => `    ${lineOf(entry)}`)
