@@ -1,4 +1,4 @@
-/** The refusals that any route may return. A domain's own refusals are in its `Problems.ts`. */
+/** The refusals that any route can return. A domain's own refusals are in its `Problems.ts`. */
 import { Schema } from "effect"
 import { Busy } from "../../kernel/Busy.ts"
 import { Problem } from "../../kernel/Problem.ts"

@@ -74,7 +74,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settin
     )
 
   return {
-    /** Counts a new response for the account and deletes old ones if there are too many. */
+    /** Counts a new response for the account, and deletes the oldest responses if a limit is exceeded. */
     stored: Effect.fnUntraced(function* (account: string, bytes: number) {
       const now = yield* Clock.currentTimeMillis
       const before = sums.get(account)

@@ -1,6 +1,7 @@
 /**
  * The middleware for all routes of the `HttpApi`. It adds a request id and cross-origin headers to every response, responds to preflights and limits
- * bodies. It turns every failure into `{ error, code? }`: an unknown path, a wrong method, an unreadable body, an invalid value or an internal error.
+ * bodies. It converts every failure to a refusal in the endpoint's format: an unknown path, a wrong method, an unreadable body, an invalid value or
+ * an internal error.
  */
 import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"

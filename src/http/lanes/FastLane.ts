@@ -41,7 +41,7 @@ export type Lane = ReadonlyMap<string, RequestListener>
 
 // ---- from the contract --------------------------------------------------------------------------------------------------------
 
-/** How long a shutdown waits for the upstreams of calls whose clients have disconnected. */
+/** How long a shutdown waits for the upstreams of calls with disconnected clients. */
 const drainLimit = Duration.seconds(15)
 
 /** Creates the lane of an `HttpApi` whose handlers are built. An endpoint marked `Fast` that cannot be in a lane is a defect. */
@@ -107,7 +107,7 @@ const serve = (route: Route, request: IncomingMessage, response: ServerResponse)
   Inbound.afterShortBody(request, response, route.facts.bytes, call.id, call.begin)
 }
 
-/** A request in the lane. It is a class because every call creates one, and closures would cost more. */
+/** A request in the lane. It is a class, because closures for every call would cost more. */
 class Call {
   readonly id = RequestId.next()
   private readonly began = performance.now()

@@ -38,9 +38,9 @@ export interface Fed {
   readonly address: AddressInfo
   /** The open connections. */
   readonly sockets: ReadonlySet<Socket>
-  /** Calls back with each connection from now on. */
+  /** Calls back with each new connection. */
   readonly begin: (accept: (socket: Socket) => void) => void
-  /** Takes no more connections. */
+  /** Accepts no more connections. */
   readonly stop: () => void
 }
 

@@ -26,7 +26,7 @@ export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> 
 /** The number of bytes that a body must deliver in each window. */
 export const bytesAWindow = 64 * 1024
 
-/** The maximum length of a short body. */
+/** The maximum length of a short body, in bytes. */
 export const shortMax = 64 * 1024
 
 /** How long a long response waits for its bytes, in milliseconds. */

@@ -8,7 +8,7 @@ import * as Inbound from "./Inbound.ts"
 import { toResponse } from "./Reply.ts"
 import type { Reply } from "./Reply.ts"
 
-/** The number of buffered bytes above which the client counts as a slow consumer. */
+/** If more than this number of bytes is buffered, the client counts as a slow consumer. */
 const bufferMax = 64 * 1024
 
 /** How long to wait for a slow consumer. */
@@ -57,8 +57,8 @@ export class EventStream extends Readable {
 }
 
 /**
- * Responds with a stream. `run` writes to the stream in a separate fiber. The stream ends when `run` returns a reason (stated in the last event),
- * when the client disconnects or when the server begins to stop. `closed` is then called once.
+ * Responds with a stream. `run` writes to the stream in a separate fiber. The stream ends when `run` yields a reason (stated in the last event) or
+ * fails, when the client disconnects, or when the server begins to stop. `closed` is then called once.
  */
 export const served = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,

@@ -45,7 +45,7 @@ export const ofNode = (
   request_id?: string
 ): Inbound => new NodeInbound(request, response, bytes, request_id)
 
-/** The request is also the source of its body, because every call creates one and a second object would cost more. */
+/** The request is also the source of its body, because a second object for every call would cost more. */
 class NodeInbound implements Inbound, Body.Source {
   readonly request_id: string | undefined
   readonly incoming: IncomingMessage

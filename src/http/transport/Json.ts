@@ -21,11 +21,10 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 /** The limits on JSON text: the number of values and names (counted by their separators) and the nesting depth. */
 export const partsMax = 250_000
 export const depthMax = 1_000
-/** Text of at most this length cannot exceed either limit. */
+/** JSON of at most this many bytes cannot exceed either limit. */
 const looked = 2 * depthMax
 
 const refused = (message: string, rule: string) => new InvalidRequest({ message, field: "", rule })
-/** The refusal of a body that is not JSON. */
 export const notJson = refused("the request body is not JSON", "must be a JSON document")
 
 /** Parses a JSON body, with numbers as doubles. */
@@ -39,9 +38,9 @@ export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => 
   }
 }
 
-/** The maximum length of a body that is parsed in one step. */
+/** The maximum length of a body that is parsed in one step, in bytes. */
 const atOnce = 1024 * 1024
-/** The approximate length of the chunks of long strings. */
+/** The approximate length of the chunks of long strings, in bytes. */
 const pieceOfString = 256 * 1024
 
 /** Works like `parse`, for a body that may contain long strings, such as images. The event loop runs between their chunks. */

@@ -38,7 +38,6 @@ export interface FilePart {
   readonly bytes: Buffer
 }
 
-/** A form in memory. */
 export interface Form {
   /** Files, in order of arrival. */
   readonly files: ReadonlyArray<FilePart>

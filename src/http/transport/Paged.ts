@@ -7,7 +7,7 @@ import { isOver, whenOver } from "./Closed.ts"
 import * as Inbound from "./Inbound.ts"
 import { toResponse } from "./Reply.ts"
 
-/** The body is complete once `next` returns `undefined`. */
+/** The body is complete once `start` yields `undefined`. */
 class PagedBody extends Readable {
   private readonly start: () => Fiber.RuntimeFiber<string | undefined>
   private reading: Fiber.RuntimeFiber<string | undefined> | undefined
