@@ -41,7 +41,7 @@ export const mistakes = {
 export type Mistake = keyof typeof mistakes
 export const mistakeNames = Object.keys(mistakes) as ReadonlyArray<Mistake>
 
-/** The billed amounts for a day, model and kind. */
+/** The billed tokens and requests of a model on a day. */
 export interface BillRow {
   readonly day: string
   readonly model: string
@@ -61,7 +61,6 @@ export interface Bills {
   readonly rows: () => ReadonlyArray<BillRow>
 }
 
-/** The maximum number of recorded calls. */
 const callsMax = 100_000
 
 const rowsOf = (calls: ReadonlyArray<Billed>, shift: number): ReadonlyArray<BillRow> => {

@@ -243,7 +243,6 @@ const chat = (body: Body, created: number, note: Note): Answer => {
   return eventStream(events(wire, chatDeltas(speech, n)), firstOf(n, words * n))
 }
 
-/** Returns the names of the functions in the request. */
 const namesOf = ({ tools }: Body): ReadonlySet<string> =>
   new Set(
     Array.isArray(tools)

@@ -1,6 +1,6 @@
 /**
  * The replies of the sandbox's models: they repeat the last message. A token is a whitespace-separated word. A line `call <tool> <JSON>` makes a
- * model call that tool if the request contains it. If the request enables thinking, the model adds a thought.
+ * model call that tool if the request lists the tool. If the request enables thinking, the model adds a thought.
  */
 import { randomUUID } from "node:crypto"
 
@@ -40,7 +40,6 @@ export const cut = (text: string): Array<string> => {
 
 export const idOf = (prefix: string): string => `${prefix}-${randomUUID().replaceAll("-", "")}`
 
-/** A part of an answer. */
 export type Part =
   | { readonly type: "thought" | "text"; readonly text: string }
   | { readonly type: "call"; readonly id: string; readonly name: string; readonly input: string }
@@ -86,7 +85,6 @@ export const replyTo = (text: string, { limit, thinks, tools }: ReplyOptions): R
   }
 }
 
-/** The words of a prompt that were read from the cache or written to it. */
 export interface CacheUse {
   /** The number of words read from the cache, and the number written to it. */
   readonly read: number

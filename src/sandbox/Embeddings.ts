@@ -78,7 +78,7 @@ const embed = ({ body, headers }: Received): Answer => {
   })
 }
 
-/** Returns a unit vector. */
+/** Returns a unit vector, or zeros for a text without words. */
 const vectorOf = (words: Input, length: number): Float32Array => {
   const vector = new Float32Array(length)
   for (const word of words) {

@@ -41,13 +41,11 @@ const sizes: Readonly<Record<string, Size>> = {
   landscape_16_9: { width: 1024, height: 576 }
 }
 
-/** One vendor's queue of jobs. */
 interface Queue {
   readonly service: "media" | "images"
   readonly origin: string
   readonly clock: SteeredClock
   readonly jobs: Map<string, SandboxJob>
-  /** Writes the jobs to disk. */
   readonly save: () => void
 }
 
@@ -107,7 +105,7 @@ const submit = ({ clock, jobs, origin, save, service }: Queue, { body, headers, 
   authorize(headers.authorization)
   const endpoint = params["app"] ?? ""
   const input = parse(body) as Readonly<Record<string, unknown>>
-  // An image-to-video request may contain an image and no prompt.
+  // An image-to-video request can contain an image and no prompt.
   const needsPrompt = !endpoint.endsWith("image-to-video")
   if (needsPrompt && (typeof input["prompt"] !== "string" || input["prompt"] === "")) {
     return json(422, { detail: [{ loc: ["body", "prompt"], msg: "field required", type: "value_error.missing" }] })

@@ -55,7 +55,6 @@ export interface Lever extends Route {
   readonly body?: unknown
 }
 
-/** A change to a generation job. */
 export interface JobMove {
   readonly status?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | undefined
   /** The length of its video, in seconds. */
@@ -82,7 +81,6 @@ export interface Outside {
   readonly configuration: Readonly<Record<string, unknown>>
 }
 
-/** The dependencies of a service. */
 export interface Surroundings {
   /** The sandbox's address: `http://127.0.0.1:PORT`. */
   readonly origin: string
@@ -161,7 +159,7 @@ export const jsonBody = (
 export const parseMoney = (body: Buffer): unknown =>
   Either.getOrThrowWith(parseExact(body), () => wrong("body", "must be JSON"))
 
-// The maximum length of a rule. Rules quote the rejected value, which may be long.
+// The maximum length of a rule. Rules quote the rejected value, which can be long.
 const ruleLengthMax = 300
 
 /** Creates a reader of JSON bodies with exactly this shape. Any other body is rejected with the first invalid field. */

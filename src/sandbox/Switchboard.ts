@@ -102,7 +102,7 @@ const answered = async (route: Route, received: Received): Promise<Answer> => {
   }
 }
 
-/** Handles a bug in the sandbox. It must not stop the service. */
+/** Responds with 500 after a bug in the sandbox, which must not stop the service. */
 const fail = (response: ServerResponse, error: unknown): void => {
   if (response.headersSent) {
     response.destroy()
