@@ -23,7 +23,7 @@ export interface ModelEntry {
   readonly balance: bigint
   readonly giftable: bigint
   readonly source: CreditSource | null
-  /** The reference. For a charge, it is the call. The ledger's entry states the `usage_id` from the settlement's result instead. */
+  /** The reference. For a charge, it is the call, while the ledger's entry states the `usage_id` from the settlement's result. */
   readonly reference: string
   /** The description; `undefined` for a charge, because the ledger chooses its text. */
   readonly description: string | undefined
@@ -378,13 +378,13 @@ const leftOf = (notebook: Notebook, application: string | null): bigint | undefi
 
 /**
  * Reserves credit for a call. The caller's own account must exist and be active even if another source pays. The payer is the first source that may
- * pay and has `enough` available, or otherwise the first that has `least`. The key's limit is checked last. If it leaves less than `enough`, the call
- * reserves the remainder.
+ * pay and has `enough` available, or otherwise the first that has `least`. The key's limit is checked last. Its remainder must cover `least`, and the
+ * reservation never exceeds this remainder.
  */
 const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
   const { call, enough, facts, least, most, sources } = posting
   const limit = leftOf(notebook, facts.application_id)
-  // Without a limit, only the balance bounds the amount. Credit returned from escrow may leave a balance above the maximum.
+  // Without a limit, only the balance bounds the amount. Credit returned from escrow can leave a balance above the maximum.
   const left = limit && larger(limit, 0n)
   const within = (amount: bigint) => (left === undefined ? amount : smaller(amount, left))
   for (const { billing_account_id: account, kind } of sources) {

@@ -197,7 +197,6 @@ const twin = (entries: ReadonlyArray<EntryView>): EntryView | undefined => {
   return entries.find(({ reference_id }) => references.size === references.add(reference_id).size)
 }
 
-/** The ledger broke a rule. */
 export class InvariantBroken extends Error {
   override readonly name = "InvariantBroken"
 }

@@ -41,7 +41,6 @@ type Draw = (
   names: Names
 ) => { readonly posting: StoryPosting; readonly sentence: string } | undefined
 
-/** Generates unique names. */
 class Names {
   given: number
 
@@ -484,7 +483,7 @@ const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...
 
 const nearby = fc.constantFrom(0n, 1n, -1n)
 
-/** Sets limits. Most of them are a little above the amount used, so that calls reach them. */
+/** Sets or removes limits. Most of the limits are a little above the amount used, so that calls reach them. */
 const setsLimit: fc.Arbitrary<Draw> = fc
   .tuple(
     name,

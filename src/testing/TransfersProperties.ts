@@ -34,9 +34,7 @@ export interface TransfersUnderTest {
   readonly revoke: (email: string, id: string) => Promise<TransferAnswer>
   readonly resend: (email: string, id: string) => Promise<TransferAnswer>
   readonly find: (email: string, id: string) => Promise<TransferAnswer>
-  /** Ends expired transfers. */
   readonly expire: () => Promise<void>
-  /** Returns the person's account. */
   readonly account: (email: string) => Promise<Omit<AccountView, "held" | "reserved"> & Pick<View, "held">>
   /** Returns the account's entries, oldest first. */
   readonly entries: (email: string) => Promise<ReadonlyArray<EntryView>>

@@ -393,7 +393,6 @@ const waits: fc.Arbitrary<TransfersStep> = fc.oneof(
   )
 )
 
-/** The steps for transfers. */
 export const transferSteps: ReadonlyArray<fc.Arbitrary<TransfersStep>> = [
   credits,
   credits,
@@ -423,7 +422,7 @@ export interface TransfersSuiteOptions {
   readonly seed?: number | undefined
 }
 
-/** The start time of a story. */
+/** The start time of a story, in milliseconds since 1970. */
 const beginning = 1_700_000_000_000
 
 /** Runs random stories, each with a new implementation. Rejects with the shortest story that fails. */
