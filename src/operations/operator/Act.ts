@@ -65,7 +65,6 @@ export const PersonChanged = Schema.Struct({
 }).annotations({ identifier: "OperatorPersonChanged" })
 export interface PersonChanged extends Schema.Schema.Type<typeof PersonChanged> {}
 
-/** `passkeys` states whether to also delete the person's passkeys. */
 export interface EndingOfSignIns extends Reason {
   readonly passkeys?: boolean | undefined
 }

@@ -60,7 +60,6 @@ export const OpenCallLine = Schema.Struct({
   reserved_usd: Usd
 }).annotations({ identifier: "OperatorOpenCall" })
 
-/** The usage record of a call that has ended. */
 export const EndedCallLine = Schema.Struct({
   ...UsageRecord.fields,
   state: Schema.Literal("ended"),

@@ -6,8 +6,8 @@
  * Where the specification is silent:
  * - An operator's session belongs to no user account. Routes for users reject its tokens, and operator routes reject users' tokens, with 401 `invalid
  *   or expired token`. The operator's name is the name given on the command line.
- * - Ending a session ends its tokens immediately on all nodes. The service refuses a second use of a code but ends no session, because a page that
- *   posts twice must not lose the session that its first post opened.
+ * - Ending a session ends its tokens immediately on all nodes. The service refuses a second use of a code but ends no session. A page that posts
+ *   twice must not lose the session from its first post.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"

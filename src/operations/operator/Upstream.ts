@@ -96,7 +96,6 @@ export const Costs = Schema.Struct({
       vendor_cost: Schema.NullOr(Usd)
     })
   ),
-  /** Whether the response omits rows. */
   truncated: Schema.Boolean
 }).annotations({ identifier: "OperatorCosts" })
 export interface Costs extends Schema.Schema.Type<typeof Costs> {}

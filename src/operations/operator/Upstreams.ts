@@ -45,7 +45,6 @@ export class OperatorUpstreams extends Context.Tag("tollgate/operator/Upstreams"
   static readonly layer = Layer.suspend(() => Layer.effect(OperatorUpstreams, make))
 }
 
-/** The maximum number of days per query. */
 export const daysMax = 92
 const rowsMax = 20_000
 

@@ -12,7 +12,6 @@ import { CurrentSandbox } from "../../kernel/SandboxInfo.ts"
 /** Renders the guides. `docs` is the path of the reference, for links. */
 export interface GuidePages {
   readonly listPage: (docs: string) => string
-  /** Renders a guide. Returns `undefined` if no guide has this name. */
   readonly guidePage: (name: string, docs: string) => string | undefined
   /** Adds links to the guides to the reference page. */
   readonly withNavigation: (html: string, docs: string) => string

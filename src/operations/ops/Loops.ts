@@ -11,7 +11,6 @@ export interface LoopFigures {
   readonly failures: number
   /** Why the loop is unhealthy; `undefined` if it is healthy. */
   readonly trouble: string | undefined
-  /** Whether an iteration is in progress. */
   readonly running: boolean
   /** Seconds since the last iteration ended; `undefined` before the first iteration. */
   readonly seconds_since_turn: number | undefined

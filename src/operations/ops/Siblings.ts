@@ -1,6 +1,6 @@
 /**
- * The other processes that serve with this one on one machine (`app/workers`). A request can reach any of them, so each process shows the figures of
- * all.
+ * The other processes that serve together with this process on one machine (`app/workers`). A request can reach any of them, so each process shows
+ * the figures of all.
  */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"

@@ -4,8 +4,7 @@
  *
  * Where the specification is silent:
  * - A call that the vendor lists is joined by the vendor's id. All other lines are joined by day, model and kind of token.
- * - A different time zone is accepted as a cause only if the metered hours, shifted by whole hours, match the vendor's quantities for every day
- *   exactly.
+ * - A different time zone is accepted as a cause only if a shift by whole hours makes the metered tokens match the vendor's quantities on every day.
  * - A difference in quantity is priced at the metered price of its kind. The remainder is a difference in price, unless the vendor's last digits
  *   explain it.
  * - If the bill lists no calls, the vendor's number of requests distinguishes unknown calls from failed ones. Failed calls are considered first, then
@@ -97,7 +96,7 @@ const billedDays = (lines: ReadonlyArray<BilledLine>): ByDay<Theirs> => {
   return days
 }
 
-/** Returns whether shifted hours match the vendor's quantities for every day. */
+/** Returns whether the metered tokens match the vendor's quantities on every day. */
 const agrees = (own: ByDay<Own>, theirs: ByDay<Theirs>): boolean => {
   for (const day of new Set([...own.keys(), ...theirs.keys()])) {
     const kinds = theirs.get(day)?.kinds
@@ -251,7 +250,6 @@ const settleRounding = (found: Found, difference: Nano): void => {
 
 const noteOf = (shift: number): string => `the vendor's day begins at ${shift < 0 ? shift + 24 : shift}:00 UTC`
 
-/** Compares one model day by day. */
 const joinModel = (
   model: string,
   metered: ReadonlyArray<Metered>,

@@ -107,7 +107,6 @@ const expectedOf = (call: VendorCall, lines: ReadonlyArray<PriceLine>): Kinds =>
 const isCut = ({ error_type }: VendorCall): boolean =>
   error_type === "client_disconnected" || error_type === "upstream_error"
 
-/** Converts a call to the join's input. */
 export const meteredCallOf = (call: VendorCall, served: Served | undefined): MeteredCall => {
   const { at, cost, requests, usage_id } = call
   // A failed call without a cost used nothing, as far as this service knows.

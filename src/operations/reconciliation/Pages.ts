@@ -145,7 +145,6 @@ const keep = (
     })
   )
 
-/** Reads the bill for a window from the vendor's API. */
 export const billOf = (parts: PageParts, vendor: BillingVendor, window: BillWindow) =>
   Effect.scoped(
     Effect.gen(function* () {

@@ -1,4 +1,3 @@
-/** Errors of the reconciliation. */
 import { Data, Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 

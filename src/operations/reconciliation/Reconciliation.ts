@@ -49,7 +49,7 @@ export interface Metered {
   readonly failed: number
   /** Calls with a stream that ended early. */
   readonly cut: number
-  /** Attempts before the one that served the call. */
+  /** Attempts before the attempt that served the call. */
   readonly retries: number
   /** The charges to tenants. */
   readonly charged: Nano

@@ -49,7 +49,6 @@ type Failed = CannotReconcile | BillUnavailable | BooksUnavailable | Conflict
 export interface ReconciliationsContract extends Stored.StoredContract {
   /** Reads the bill for these days from the vendor's API and compares it. */
   readonly reconcile: (vendor: string, window: BillWindow) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
-  /** Compares a bill from a file. */
   readonly reconcileFile: (
     vendor: string,
     window: BillWindow,

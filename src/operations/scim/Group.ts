@@ -49,7 +49,6 @@ const named = (value: unknown): Either.Either<string, InvalidValue> =>
       : Either.right(name)
   )
 
-/** Reads a group from the body of a POST or PUT. */
 export const groupIn = (body: Body): Either.Either<Group, InvalidValue> =>
   Either.gen(function* () {
     return {
