@@ -254,7 +254,6 @@ const witnessStates = Layer.effect(
   Effect.map(Witnesses, ({ figures }) => figures)
 )
 
-/** The handlers of every group of `Api`. */
 export const handlers = Layer.mergeAll(
   merged(partsOf("handlers")),
   AuthHttp,

@@ -89,7 +89,6 @@ export const shortChecks: Effect.Effect<ReadonlyArray<Looked>, never, SqlClient>
   (check) => Effect.map(Invariants.lookAt([check]), (findings) => ({ name: check.name, findings }))
 )
 
-/** Runs all checks and returns the findings. */
 export const verify: Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> = Effect.map(
   verifySince(undefined),
   ({ findings }) => findings

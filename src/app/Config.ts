@@ -84,7 +84,6 @@ const namedIn = (parts: typeof settings | typeof tools, file: object, path: Name
   })
 const isList = (value: Entry | ReadonlyArray<Entry>): value is ReadonlyArray<Entry> => Array.isArray(value)
 
-/** Checks rules that involve several models. */
 const modelIssues = ({ aliases = {}, auto, models }: typeof entries.Type): ReadonlyArray<Schema.FilterIssue> => {
   const ids = new Set(models.map(({ id }) => id))
   return [
@@ -104,7 +103,6 @@ const modelIssues = ({ aliases = {}, auto, models }: typeof entries.Type): Reado
   ]
 }
 
-/** Checks rules that involve sign-in, registration and mail together. */
 const signInIssues = ({ email_sign_in, identity, mail, registration, scim }: typeof entries.Type) => [
   ...registration.groups.flatMap(({ provider }, i): ReadonlyArray<Schema.FilterIssue> =>
     Object.hasOwn(identity, provider) || (provider === Scim.directory && scim !== undefined)

@@ -41,7 +41,6 @@ const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
 
 type Services = Layer.Layer.Success<ReturnType<typeof servicesOf>>
 
-/** The running services of one configuration. */
 interface Running {
   readonly file: ConfigFile
   readonly services: Context.Context<Services>
@@ -157,7 +156,6 @@ const retire = (one: Running, all: Array<Running>, handOver: () => void): Effect
     Effect.zipRight(Effect.sync(handOver))
   )
 
-/** The services that this process is running. */
 export class Deployment extends Context.Tag("tollgate/app/Deployment")<
   Deployment,
   {

@@ -7,7 +7,7 @@ import { runInNewContext } from "node:vm"
 setFlagsFromString("--no-allocation-site-pretenuring")
 
 // Lets the young generation grow to its limit in one step. If this generation only doubled, a busy service would need half a minute after each idle
-// period to reach the limit, with one collection per megabyte until then.
+// period to reach the limit. Until then, it would run one collection per megabyte.
 setFlagsFromString("--semi-space-growth-factor=32")
 
 /**

@@ -143,10 +143,8 @@ const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
     ? [...argv.slice(0, 2), "quickstart", ...argv.slice(3).filter((word) => word !== "--quickstart")]
     : argv
 
-/** Options that may be given more than once. */
 const repeatable: ReadonlySet<string> = new Set(["--redirect-uri", "--tag", "--key"])
 
-/** Parses a command line and runs its command. */
 export const run = (given: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const argv = startedQuickly(given)

@@ -27,7 +27,6 @@ const textOf = (span: Span.Span): string => {
   }
 }
 
-/** Returns the parts of a document, in order. */
 const partsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<HelpDoc.HelpDoc> =>
   doc._tag === "Sequence" ? [...partsOf(doc.left), ...partsOf(doc.right)] : [doc]
 

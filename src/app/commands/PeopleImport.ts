@@ -22,7 +22,7 @@ interface Import {
   readonly period: Terms["period"]
   /** The email address of the owner of new teams. */
   readonly owner: string | undefined
-  /** The file for new keys, open for writing. */
+  /** The descriptor of the file for new keys. */
   readonly keys: number | undefined
   readonly letters: boolean
 }

@@ -67,7 +67,6 @@ export const mounted = (prefix: Prefix) =>
 const isBeneath = (prefix: Prefix, url: string): boolean =>
   url.startsWith(prefix) && (url.length === prefix.length || "/?".includes(url[prefix.length]!))
 
-/** The services that the routes require. */
 type Rooms = Layer.Layer.Context<ReturnType<typeof face>>
 
 const beneath =

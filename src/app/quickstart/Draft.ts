@@ -53,7 +53,6 @@ export const textOf = (sources: Sources): string => {
   return `{\n  "upstreams": {\n${upstreams.join(",\n")}\n  },\n  "models": [\n${models.join(",\n")}\n  ]\n}\n`
 }
 
-/** The error message for a start without a source of models. */
 export const noSource =
   "no vendor is configured. Set a vendor's key in the environment " +
   `(${vendors.map(({ variable }) => variable).join(", ")}), or pass a local server's address: ` +

@@ -28,7 +28,6 @@ const made = "quickstart"
 export interface Wanted {
   readonly email: string
   readonly credit: Nano
-  /** Creates an action's audit entry. */
   readonly audited: (act: Act) => Statement
 }
 
