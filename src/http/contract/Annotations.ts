@@ -3,7 +3,7 @@ import { Context } from "effect"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { ProblemBody, ProblemInstance } from "../../kernel/Problem.ts"
 
-/** Marks an endpoint whose handler reads the request body itself and enforces its own limit. */
+/** Marks an endpoint with a handler that reads the request body and enforces its own limit. */
 export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/http/ReadsOwnBody", {
   defaultValue: () => false
 }) {}

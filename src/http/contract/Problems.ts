@@ -72,7 +72,6 @@ export class HeadTooLong extends Problem<HeadTooLong>()("HeadTooLong", {
   code: "headers_too_long"
 }) {}
 
-/** Refusals of any route with a body. */
 export const BodyRefusal = Schema.Union(PayloadTooLarge, UnsupportedEncoding, BodyTooSlow, Busy)
 
 export class RateLimited extends Problem<RateLimited>()("RateLimited", {

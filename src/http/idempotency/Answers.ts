@@ -13,7 +13,6 @@ import { ByteStream, ofReadable } from "../../upstream/wire/ByteStream.ts"
 import { IdempotencyAnswerLost } from "./Problems.ts"
 import type { PackedAnswer, Row, StoredAnswer } from "./Keys.ts"
 
-/** The maximum size of a stored response, in bytes. */
 export const answerBytesMax = 8 * 1024 * 1024
 
 /** The minimum size of a compressed response, in bytes. */
@@ -45,7 +44,6 @@ export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<P
   )
 }
 
-/** Replays the row's stored response. */
 export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Reply.Reply> => {
   const { [encoding]: how, ...stored } = JSON.parse(headers ?? "{}") as Record<string, string>
   // The rate limits in the first response are out of date.

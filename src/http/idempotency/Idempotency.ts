@@ -5,9 +5,9 @@
  * A request claims its key before the call, and the transaction that admits the call ties the key to the call. If the call reached no provider, the
  * key is released. A retry after a refusal is therefore a new attempt. A retry after a call is not, even if the call cost nothing.
  *
- * A key without a response is either in use by a request of this process, or abandoned because the process was killed or the response could not be
- * stored. An abandoned key that is not tied to a call can be used like a new one. If it is tied to a call, `resume` responds from the job that the
- * call created. If there is no job, the response is `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards.
+ * A key without a response is in use by a request, or it is abandoned: its process was killed, or the response could not be stored. An abandoned key
+ * that is not tied to a call can be used like a new one. If it is tied to a call, `resume` responds from the job that the call created. If there is
+ * no job, the response is `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards.
  *
  * Where the specification is silent:
  * - A key belongs to a tenant, an account and a holder. The holder is the application of an API key, the OAuth client of a token, or the user's own
@@ -20,9 +20,9 @@
  * - Up to 10,000 responses are stored per account, with a total of 32 MiB after compression (`idempotency` in the configuration). Beyond either
  *   limit, the oldest responses are deleted, but not their keys. A replay then gets its response from the job that the call created, or 409
  *   `idempotency_answer_lost` if there is no job. No replay makes a second call.
- * - If a response was not stored because the process was killed or the books could not be written, the key gets the response from the job that its
- *   call created. If there is no job, the key gets 409 `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards, even
- *   if the call was interrupted and cost nothing. No provider is called a second time.
+ * - If the process was killed or the books could not be written, there is no stored response. The key then gets the response from the job that its
+ *   call created. If there is no job, the key gets 409 `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards. This
+ *   applies even if the call was interrupted and cost nothing. No provider is called a second time.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, FiberId, Layer } from "effect"

@@ -72,7 +72,6 @@ interface Owner {
   readonly mine: Fragment
 }
 
-/** Builds a request's key. */
 const keyOf = (parts: Parts, caller: Caller, key: string) => {
   const { account_id, tenant_id } = caller
   const holder = holderOf(caller)

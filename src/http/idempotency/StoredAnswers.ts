@@ -13,11 +13,10 @@ import type { Writer } from "../../books/ledger/write/Writer.ts"
 import { answerBytesMax } from "./Answers.ts"
 
 export const StoredAnswersSettings = Schema.Struct({
-  /** The maximum number of stored responses per account. */
   answers_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(100)), {
     default: () => 10_000
   }),
-  /** Their maximum total size after compression. At least two responses of the maximum size must fit. */
+  /** The maximum total size of an account's stored responses after compression, in bytes. At least two responses of the maximum size must fit. */
   bytes_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(2 * answerBytesMax)), {
     default: () => 32 * 1024 * 1024
   })

@@ -82,7 +82,7 @@ const routesIn = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
     }
   })
 
-/** Returns the first two segments of a path: `/v1/runs`. */
+/** Returns the first two segments of a path, such as `/v1/runs`. */
 const startOf = (path: string): string => path.replace(/\/$/, "").split("/", 3).join("/")
 
 /** Returns a function that finds the routes of a path. It tests only the patterns with the same first two segments. */
@@ -249,7 +249,7 @@ const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budgets
 
 /**
  * Wraps the request so that its body is read only when it is needed, after its sender is known. A body that is too large or unreadable is refused
- * with a problem. (In the first case the platform would close the connection, and in the second it would report a defect.)
+ * with a problem. Otherwise, the platform would close the connection or report a defect.
  */
 const withBody = (
   request: HttpServerRequest.HttpServerRequest,

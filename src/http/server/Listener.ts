@@ -12,13 +12,11 @@ import type { Duplex } from "node:stream"
 import type { Address } from "./Address.ts"
 import { answer, hold } from "../transport/Held.ts"
 
-/** The service's handlers for the events of its port. */
 export interface Listeners {
   readonly request: RequestListener
   /** Handles a request with `Expect: 100-continue`. */
   readonly checkContinue: RequestListener
   readonly checkExpectation: RequestListener
-  /** Handles a CONNECT request. */
   readonly connect: (request: IncomingMessage, socket: Duplex) => void
   /** Handles bytes that are not a valid HTTP request. */
   readonly clientError: (error: NodeJS.ErrnoException, socket: Socket) => void
@@ -36,7 +34,6 @@ export interface Listener {
 export interface Fed {
   /** The address at which that process listens. */
   readonly address: AddressInfo
-  /** The open connections. */
   readonly sockets: ReadonlySet<Socket>
   /** Calls back with each new connection. */
   readonly begin: (accept: (socket: Socket) => void) => void

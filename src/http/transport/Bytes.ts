@@ -56,7 +56,7 @@ export interface Budgets extends Budget {
 
 const presets = Schema.decodeSync(BytesSettings)({})
 
-/** Creates the budgets. It is exported for tests. */
+/** Exported for tests. */
 export const make = ({ bytes_total, window_ms }: BytesSettings): Budgets =>
   Object.assign(new Pool({ total: bytes_total, forLong: bytes_total - bytes_total / 8, shortMax, window_ms }), {
     open: new Pool({ total: bytes_total / 16, forLong: bytes_total / 16, shortMax: 0, window_ms })
@@ -125,7 +125,6 @@ class Pool implements Budget {
   }
 }
 
-/** A response that is waiting for its bytes. */
 interface Waiting {
   readonly share: Held
   readonly bytes: number

@@ -90,7 +90,6 @@ export const served = Effect.fnUntraced(function* (
 
 const endText = (reason: string): string => eventText("end", JSON.stringify({ reason }))
 
-/** Builds the response for a stream. */
 const replyOf = (stream: EventStream): Reply => ({
   status: 200,
   // `x-accel-buffering` asks proxies not to buffer the response.

@@ -25,11 +25,9 @@ export interface Source {
   readonly window_ms: number
   /** Sends `100 Continue` to a client that expects it. */
   readonly proceed: () => void
-  /** Reads and discards the remaining bytes. */
   readonly discard: () => void
 }
 
-/** Converts an error of a body's stream to a problem. */
 export const bodyProblemOf = (error: unknown): BodyProblem =>
   isProblem(error) ? (error as unknown as BodyProblem) : unreadable("must be complete")
 

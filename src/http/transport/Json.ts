@@ -92,7 +92,7 @@ const textsOf = Effect.fnUntraced(function* (bytes: Buffer, spans: ReadonlyArray
   return texts
 })
 
-/** Decodes a chunk of a JSON string. */
+/** Decodes a chunk of a JSON string. Returns `undefined` if the chunk is invalid. */
 const textOf = (piece: Buffer): string | undefined => {
   if (isAscii(piece)) {
     const plain = piece.toString("latin1")

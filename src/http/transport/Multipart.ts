@@ -48,7 +48,6 @@ export interface Form {
 const partsMax = 64
 const textBytesMax = 256 * 1024
 
-/** Parses a form with this content type. */
 export const formOf = (type: string, bytes: Buffer): Either.Either<Form, InvalidRequest> => {
   if (!isForm(type)) return Either.left(notForm)
   const texts: Record<string, unknown> = Object.create(null)

@@ -18,7 +18,6 @@ const limit = (preset: number) => Schema.optionalWith(Count, { default: () => pr
 /** Requests per minute from one address. */
 export const RateLimitSettings = Schema.Struct({
   sign_in: limit(60),
-  /** Sign-in links by email. */
   sign_in_link: limit(10),
   token: limit(120),
   /** The pages of the OAuth code flow, and the requests of a custom consent page. */
