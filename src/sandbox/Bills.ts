@@ -1,6 +1,6 @@
 /**
- * The bill that the sandbox's model vendor records for its own calls, independently of the service's records, and the mistakes that a lever can add
- * to it. `Billing` serves the bill in the vendors' formats.
+ * The bill that the sandbox's model vendor records for its calls, independently of the service's records. A lever can add mistakes to it. `Billing`
+ * serves the bill in the vendors' formats.
  */
 import { hour, toDay } from "../kernel/Moment.ts"
 
@@ -79,7 +79,6 @@ const rowsOf = (calls: ReadonlyArray<Billed>, shift: number): ReadonlyArray<Bill
   return [...rows.values()]
 }
 
-/** Returns the calls on the bill. */
 const chosen = (calls: ReadonlyArray<Billed>, mistake: Mistake | undefined): ReadonlyArray<Billed> => {
   const one = calls[0]
   if (one === undefined) return calls

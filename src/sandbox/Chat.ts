@@ -12,7 +12,6 @@ import type { Part, Repetition, Reply } from "./Echo.ts"
 export const newerMount = "/chat-a/v1"
 const newerProtocols = ["chat", "text", "messages", "responses"]
 
-/** The vendor's two addresses. */
 const upstreams = { "sandbox-a": newerMount, "sandbox-b": "/chat-b/v1" } as const
 
 /** The maximum number of words in a prompt. */

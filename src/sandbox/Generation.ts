@@ -21,7 +21,7 @@ interface SandboxJob {
   readonly endpoint: string
   readonly input: Readonly<Record<string, unknown>>
   readonly created_at: number
-  /** The state that a lever moved the job to. */
+  /** The state that a lever or a cancellation has set. */
   moved?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELLED"
   /** The length of the video in seconds, if a lever set it. */
   duration?: number
@@ -159,7 +159,6 @@ const cancel = (queue: Queue, received: Received): Answer => {
   return json(202, { status: "CANCELLATION_REQUESTED" })
 }
 
-/** Moves a job to another state for a lever. */
 const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): Moved | undefined => {
   const job = queue.jobs.get(vendor_id)
   if (job === undefined) return undefined

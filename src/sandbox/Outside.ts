@@ -12,7 +12,6 @@ import type { Calls } from "./Calls.ts"
 import type { Faults } from "./Faults.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
-/** A request, with its complete body. */
 export interface Received {
   /** The path, without the query. */
   readonly path: string
@@ -57,7 +56,7 @@ export interface Lever extends Route {
 
 export interface JobMove {
   readonly status?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | undefined
-  /** The length of its video, in seconds. */
+  /** The length of the video, in seconds. */
   readonly duration?: number | undefined
 }
 
@@ -89,7 +88,6 @@ export interface Surroundings {
   /** The recorded calls, for services without HTTP. For all others, the switchboard records calls and applies faults. */
   readonly calls: Calls
   readonly faults: Faults
-  /** The model vendor's bill. */
   readonly bills: Bills
 }
 
@@ -117,7 +115,6 @@ export class Refusal extends Error {
   }
 }
 
-/** A JSON object in a request. */
 export type Body = Readonly<Record<string, unknown>>
 
 export const isBody = (value: unknown): value is Body =>

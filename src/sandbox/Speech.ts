@@ -94,7 +94,6 @@ function* silence(count: number): Generator<Uint8Array> {
   for (let i = 0; i < count; i++) yield kilobyte
 }
 
-/** Yields silence as events. */
 function* events(count: number): Generator<string> {
   const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
   for (const piece of silence(count)) {
