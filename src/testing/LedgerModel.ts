@@ -16,7 +16,6 @@ import type {
 /** The maximum balance of this package's ledger: 10^9 USD, in nano-USD. It exceeds 2^53, so doubles cannot represent every smaller amount. */
 export const balanceMax = 1_000_000_000_000_000_000n
 
-/** An expected entry of an account. */
 export interface ModelEntry {
   readonly type: "credit" | "debit"
   readonly amount: bigint
@@ -54,7 +53,6 @@ interface OpenCall extends Amount {
   readonly application: string | null
 }
 
-/** The charges of an application. */
 interface Spent {
   readonly total: bigint
   /** The charges in the current month. */
@@ -81,7 +79,6 @@ export interface Notebook {
   readonly amountMax?: bigint | undefined
 }
 
-/** Returns the maximum balance after a credit. */
 export const largestOf = ({ amountMax = balanceMax }: Notebook): bigint => amountMax
 
 export const empty: Notebook = {
@@ -480,7 +477,6 @@ export const sourceOf = (account: string, kind: Source["kind"], barred = false):
   ...(barred && { barred })
 })
 
-/** Returns the application that belongs to a person. */
 export const applicationOf = (account: string): string => `app_${account}`
 
 export const factsOf = (account: string, application_id: string | null = null): CallFacts => ({

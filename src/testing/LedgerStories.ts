@@ -64,7 +64,6 @@ export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 2, arbitrary: fc.bigInt({ min: balanceMax - 20n, max: balanceMax }) }
 )
 
-/** Limits the amount to the ledger's maximum. */
 const within = (notebook: Notebook, amount: bigint): bigint =>
   amount > largestOf(notebook) ? largestOf(notebook) : amount
 
@@ -586,7 +585,7 @@ const limitStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> => 
   ]
 }
 
-/** The steps for a ledger whose keys have spending limits. */
+/** The steps for a ledger with spending limits for keys. */
 export const limitSteps = limitStepsOf(lacksNothing)
 
 const ledgerStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> => {
@@ -600,14 +599,13 @@ const ledgerStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> =>
     alone.map((one) => stepOf([one])),
     together.map((one) => stepOf([one])),
     fc.array(transaction, { minLength: 2, maxLength: 4 }).map(stepOf),
-    // Concurrent copies of one posting find most races, especially those in which a call or transfer ends twice.
+    // Concurrent copies of one posting find most races, especially a call or transfer that ends twice.
     fc
       .tuple(fc.oneof(draw, ...ends), fc.integer({ min: 2, max: 3 }))
       .map(([one, times]) => stepOf(Array.from({ length: times }, () => [one])))
   ]
 }
 
-/** The steps for any ledger. */
 export const ledgerSteps = ledgerStepsOf(lacksNothing)
 
 // ---- the suite -----------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ export const resendPause = day / 2
 /** A cent in nano-USD. The amounts of transfers are whole cents. */
 export const cent = 10_000_000n
 
-/** A request for a new transfer. */
 export interface TransferOrder {
   /** The idempotency key. A repeated request does not create a second transfer. */
   readonly key: string

@@ -46,7 +46,6 @@ export interface TransfersClock {
   readonly now: () => number
 }
 
-/** Sends a request to the implementation under test. */
 export const ask = (under: TransfersUnderTest, asked: TransferRequest): Promise<TransferAnswer> => {
   switch (asked._tag) {
     case "Create":
