@@ -106,7 +106,7 @@ export const Found = Schema.Struct({
 }).annotations({ identifier: "OperatorFound" })
 export interface Found extends Schema.Schema.Type<typeof Found> {}
 
-/** A tenant's credit. `available` is the credit that calls may still reserve. */
+/** A tenant's credit. `available` is the credit that calls can still reserve. */
 const TenantMoney = Schema.Struct({
   balance: Usd,
   giftable: Usd,

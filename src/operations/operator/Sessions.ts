@@ -37,13 +37,10 @@ export interface OperatorSessionsContract {
   ) => Effect.Effect<{ readonly code: string; readonly expires_at: number }, BooksUnavailable>
   /** Redeems a code: opens its session and returns the session's cookie. */
   readonly enter: (code: string) => Effect.Effect<Entered, InvalidToken | BooksUnavailable>
-  /** Finds the session that a cookie identifies. */
   readonly resume: (cookie: string | undefined) => Effect.Effect<SignedInOperator, InvalidToken>
-  /** Issues a short-lived access token for a session. */
   readonly issue: (operator: SignedInOperator) => Effect.Effect<SessionToken>
   /** Opens a session for scripts, without a browser. Its only token is valid as long as the session. */
   readonly openForScripts: (name: string) => Effect.Effect<SessionToken, BooksUnavailable>
-  /** Returns the operator that an `Authorization` header identifies. */
   readonly operatorOf: (
     authorization: string | undefined
   ) => Effect.Effect<SignedInOperator, MissingAuthorization | InvalidToken>

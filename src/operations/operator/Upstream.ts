@@ -41,7 +41,6 @@ const RoutingDecision = Schema.Struct({
   /** The requested model. */
   model: Schema.String,
   request_id: Schema.NullOr(Schema.String),
-  /** Why the first attempt's upstream was chosen. */
   reason: Schema.Literal(...reasons),
   /** The attempts, oldest first. A fallback's model differs from the requested one. */
   attempts: Schema.Array(

@@ -47,7 +47,7 @@ const make = Effect.gen(function* () {
       ]
     })
   )
-  // Forks the probe, because the first caller may disconnect.
+  // Forks the probe, because the first caller can disconnect.
   const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
     Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "the database did not respond in time" }),
     Effect.as(undefined),

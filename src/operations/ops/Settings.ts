@@ -2,7 +2,7 @@
  * Controls access to `/metrics`, as configured in `metrics`.
  *
  * Where the specification is silent:
- * - Without `metrics`, anyone who can reach the port can read `/metrics`. With `token_env`, `/metrics` requires the bearer token in that variable,
+ * - Without `metrics`, anyone who can reach the port may read `/metrics`. With `token_env`, `/metrics` requires the bearer token in that variable,
  *   and rejects other tokens with the error texts of the routes for user tokens.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"

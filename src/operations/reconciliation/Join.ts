@@ -4,7 +4,8 @@
  *
  * Where the specification is silent:
  * - A call that the vendor lists is joined by the vendor's id. All other lines are joined by day, model and kind of token.
- * - A different time zone is accepted as a cause only if a shift by whole hours makes the metered tokens match the vendor's quantities on every day.
+ * - A different time zone is accepted as a cause only if the metered hours, shifted by whole hours, match the vendor's quantities for every day
+ *   exactly.
  * - A difference in quantity is priced at the metered price of its kind. The remainder is a difference in price, unless the vendor's last digits
  *   explain it.
  * - If the bill lists no calls, the vendor's number of requests distinguishes unknown calls from failed ones. Failed calls are considered first, then
@@ -125,7 +126,6 @@ const expectedOf = (own: Own): Nano => nanoOf([...own.kinds.values()].reduce((su
 const billedOf = (theirs: Theirs | undefined): Nano =>
   [...(theirs?.kinds.values() ?? [])].reduce((sum, { amount }) => sum + (amount ?? 0n), 0n)
 
-/** Collects the differences for one model and day. */
 class Found {
   readonly list: Array<Difference> = []
   readonly day: string
@@ -230,7 +230,7 @@ const compare = (found: Found, own: Own, theirs: Theirs): void => {
   found.add(causeOfRest(rest, tolerance, all.tier, isCounted), "all", rest, null)
 }
 
-/** Finds the differences for a model and day. `own` contains the vendor's day, in its time zone. */
+/** Finds the differences for a model and day. `own` contains the metered calls of the vendor's day. */
 const differencesOf = (day: string, model: string, own: Own | undefined, theirs: Theirs | undefined): Found => {
   const found = new Found(day, model)
   if (own === undefined || (own.requests === 0 && own.kinds.size === 0 && own.failed === 0 && own.retries === 0)) {

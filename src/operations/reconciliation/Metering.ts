@@ -146,7 +146,6 @@ const together = (one: Metered, other: Metered): Metered => {
   }
 }
 
-/** Sums calls by hour and model. */
 export class Hours {
   private readonly sums = new Map<string, Metered>()
 

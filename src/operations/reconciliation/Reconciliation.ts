@@ -94,7 +94,6 @@ export interface Joined {
   readonly differences: ReadonlyArray<Difference>
 }
 
-/** The sum of the differences with one cause. */
 export interface CauseSum {
   readonly cause: Cause
   readonly amount: Nano
@@ -115,7 +114,6 @@ const sums = {
   vendor: Schema.String,
   day: Schema.String,
   reconciled_at: Schema.String,
-  /** The vendor's bill for the day. */
   billed: Usd,
   /** The cost of the metered calls at the configured prices. */
   expected: Usd,
@@ -123,7 +121,6 @@ const sums = {
   charged: Usd,
   /** The billed amount minus the expected amount. */
   drift: Usd,
-  /** The part of the bill that known calls account for, from 0 to 1. */
   coverage: Schema.Number,
   causes: Schema.Array(CauseSums)
 } as const

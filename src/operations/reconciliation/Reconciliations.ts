@@ -68,7 +68,6 @@ export class Reconciliations extends Context.Tag("tollgate/reconciliation/Reconc
   static readonly layerJobs = Loop.layer(Reconciliations, ({ job }) => [job])
 }
 
-/** The maximum number of days per comparison. */
 const daysMax = 31
 /** The maximum number of differences stored per vendor and day. The service stores the largest differences, but the sums include all of them. */
 const differencesMax = 5_000
@@ -99,7 +98,6 @@ const make = Effect.gen(function* () {
   } satisfies ReconciliationsContract
 })
 
-/** Combines the configured vendors with those that have results. */
 const vendorsOf = ({ sql, vendors }: Parts): ReconciliationsContract["vendors"] =>
   Effect.map(Stored.spans(sql), (spans) => {
     const apis = new Map(vendors.map(({ api, name }) => [name, api ?? null]))

@@ -126,7 +126,6 @@ const creating = (parts: Parts): UsersContract["create"] =>
     return yield* withState(parts, row)
   })
 
-/** Applies a change that is computed from the stored user. */
 const changing = (parts: Parts) =>
   Effect.fn("Scim.users.change")(function* <E>(id: string, change: (user: User) => Effect.Effect<User, E>) {
     const { sql, tenants, writer } = parts
