@@ -217,7 +217,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer, layerNewTenants))
 )
 
-/** The background loops of `domains`. Some run on every node; the leader alone runs the others. */
+/** The background loops of `domains`. Some loops run on every node; only the leader runs the others. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   Allowances.layerJobs,

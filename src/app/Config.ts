@@ -209,7 +209,6 @@ interface Issue {
   readonly message: string
 }
 
-/** Formats the problems, one line per entry. */
 const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem => {
   const rules = new Map<string, Set<string>>()
   for (const { message, path } of issues) {
@@ -255,7 +254,6 @@ export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem>
 
 const unreadable = (path: string, why: string) => Either.left(new ConfigProblem({ message: `--config ${path} ${why}` }))
 
-/** Reads the file without decoding it. */
 export const readText = (path: string): Either.Either<string, ConfigProblem> => {
   try {
     return Either.right(readFileSync(path, "utf8").replace(/^\uFEFF/, ""))

@@ -15,5 +15,4 @@ export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.ma
       Audit.entry(by, act, now)
 )
 
-/** Creates an audit entry. The caller must add it to the action's transaction. */
 export const audited = (act: Audit.Act): Effect.Effect<Statement> => Effect.map(auditedAt, (entry) => entry(act))

@@ -72,7 +72,6 @@ const moveOf = (facts: EnvironmentFacts, to: string) =>
     )
   })
 
-/** Locks, upgrades and opens both databases. */
 const open = (facts: EnvironmentFacts, move: Copy.Move) =>
   Effect.gen(function* () {
     yield* DataFolder.appliedMigration(facts)

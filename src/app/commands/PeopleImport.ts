@@ -27,7 +27,6 @@ interface Import {
   readonly letters: boolean
 }
 
-/** Returns the external id of a key that an import creates. */
 const keyIdOf = (email: string): string => `people import ${email}`
 
 /** Creates the teams that do not exist yet. If they need an owner and none was given, fails before it creates any team. */
@@ -128,7 +127,6 @@ const options = {
   json
 }
 
-/** Reads the configuration if the import sends emails. */
 const configOf = (letters: boolean, config: Option.Option<string>) =>
   !letters
     ? Effect.succeed(undefined)

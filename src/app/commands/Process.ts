@@ -38,7 +38,7 @@ interface Parts<Out, E, PortE> {
   readonly together?: Deployments.Together
 }
 
-/** Assembles a process from its parts: a single process, an owner or a worker. */
+/** Assembles a single process, an owner or a worker from its parts. */
 export const assembled = <Out, E, PortE>(
   facts: EnvironmentFacts,
   file: ConfigFile,

@@ -87,7 +87,6 @@ const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, 
   return { vendors: [{ ...vendor, key: Redacted.value(key) }], local: undefined }
 })
 
-/** Writes the configuration file unless it exists. */
 const configured = Effect.fnUntraced(function* (path: string, upstream: Option.Option<string>, asks: boolean) {
   if (existsSync(path)) {
     yield* Console.error(`serving the existing ${path}`)
