@@ -18,7 +18,7 @@ export const answerBytesMax = 8 * 1024 * 1024
 /** The minimum size of a compressed response, in bytes. */
 const compressedMin = 1024
 
-/** Builds the response for a key without a stored response. It was too long, ended early, was never stored, or was deleted. */
+/** Builds the response for a key without a stored response. The response was too long, ended early, was never stored, or was deleted. */
 export const lost = (refusal: Refusal, usage_id?: string): StoredAnswer =>
   refusal(new IdempotencyAnswerLost({ usage_id }))
 

@@ -20,7 +20,7 @@
  * - Up to 10,000 responses are stored per account, with a total of 32 MiB after compression (`idempotency` in the configuration). Beyond either
  *   limit, the oldest responses are deleted, but not their keys. A replay then gets its response from the job that the call created, or 409
  *   `idempotency_answer_lost` if there is no job. No replay makes a second call.
- * - If the process was killed or the books could not be written, there is no stored response. The key then gets the response from the job that its
+ * - If a response was not stored because the process was killed or the books could not be written, the key gets the response from the job that its
  *   call created. If there is no job, the key gets 409 `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards. This
  *   applies even if the call was interrupted and cost nothing. No provider is called a second time.
  */

@@ -68,7 +68,6 @@ interface Owner {
   readonly caller: Caller
   readonly key: string
   readonly holder: string
-  /** The condition that selects the row. */
   readonly mine: Fragment
 }
 

@@ -51,7 +51,6 @@ export const listenerOf = ({ app, lane }: FaceContract): Effect.Effect<RequestLi
 /** The request listener of services that a reload can replace. */
 export interface Serving {
   readonly request: RequestListener
-  /** Calls `then` each time the services are replaced. */
   readonly onReplaced: (then: () => void) => void
 }
 
@@ -86,7 +85,6 @@ export const layerServing = (options: Address, { onReplaced, request: serve }: S
     })
   )
 
-/** Describes a server's address. */
 export const listeningAt = ({ address, family, port }: AddressInfo): Listening["Type"] => {
   const host = family === "IPv6" ? `[${address}]` : address
   return { host: address, port, url: `http://${host}:${port}` }

@@ -70,7 +70,6 @@ interface PoolOptions {
   readonly window_ms: number
 }
 
-/** The bytes held by each holder. */
 class Holders extends Map<string, number> {
   of(holder: string): number {
     return this.get(holder) ?? 0
@@ -157,7 +156,7 @@ class Held implements Share {
       bytes,
       granted: () => {
         clearTimeout(timer)
-        // Bytes may be released inside one upstream's parser, and another upstream's parser must not run inside it.
+        // Bytes can be released inside one upstream's parser, and another upstream's parser must not run inside it.
         setImmediate(then, true)
       }
     }

@@ -11,7 +11,6 @@ import type { Reply } from "./Reply.ts"
 /** If more than this number of bytes is buffered, the client counts as a slow consumer. */
 const bufferMax = 64 * 1024
 
-/** How long to wait for a slow consumer. */
 const patience = Duration.seconds(30)
 
 export class EventStream extends Readable {

@@ -119,7 +119,6 @@ class NodeInbound implements Inbound, Body.Source {
   }
 }
 
-/** Returns this request with a body that was already read. */
 export const withBody = (inbound: Inbound, body: Buffer): Inbound =>
   Object.assign(Object.create(inbound) as Inbound, { read: () => Effect.succeed(body) })
 

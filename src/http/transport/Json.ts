@@ -1,4 +1,4 @@
-/** Reads and writes JSON. Numbers keep all their digits, and no text blocks the event loop for long. */
+/** Reads and writes JSON. `written` and `parseExact` keep all digits of numbers. No text blocks the event loop for long. */
 import { Effect, Either } from "effect"
 import { isAscii } from "node:buffer"
 import { randomUUID } from "node:crypto"
@@ -43,7 +43,7 @@ const atOnce = 1024 * 1024
 /** The approximate length of the chunks of long strings, in bytes. */
 const pieceOfString = 256 * 1024
 
-/** Works like `parse`, for a body that may contain long strings, such as images. The event loop runs between their chunks. */
+/** Works like `parse`, for a body that can contain long strings, such as images. The event loop runs between their chunks. */
 export const parseInPieces = (bytes: Buffer): Effect.Effect<Either.Either<unknown, InvalidRequest>> => {
   if (bytes.length <= atOnce) return Effect.sync(() => parse(bytes))
   const long = longStringsIn(bytes)
@@ -180,7 +180,7 @@ const put = (object: Record<string, unknown>, name: string, fill: (one: unknown)
     Object.defineProperty(object, name, { value: after, enumerable: true, writable: true, configurable: true })
 }
 
-/** Parses a JSON body that may contain money. A number with more digits than a double can hold becomes a `Decimal`. */
+/** Parses a JSON body that can contain money. A number with more digits than a double can hold becomes a `Decimal`. */
 export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   const read = parse(bytes)
   if (Either.isLeft(read)) return read

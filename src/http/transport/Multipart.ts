@@ -4,8 +4,8 @@ import * as Multipasta from "multipasta"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
 /**
- * The maximum length of a form's content type. A boundary may have 70 characters (RFC 2046). Searching a megabyte for a boundary of thousands of
- * characters can take more than a second.
+ * The maximum length of a form's content type. A boundary can have up to 70 characters (RFC 2046). Searching a megabyte for a boundary of thousands
+ * of characters can take more than a second.
  */
 const typeLengthMax = 256
 

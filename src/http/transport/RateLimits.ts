@@ -71,7 +71,6 @@ const make = Effect.gen(function* () {
   return { take } satisfies RateLimitsContract
 })
 
-/** Returns the network of a request's sender. */
 export const senderOf = (
   request: HttpServerRequest.HttpServerRequest,
   { trust_forwarded_for }: Pick<RateLimitSettings, "trust_forwarded_for">
@@ -102,7 +101,6 @@ export const networkOf = (address: string): string => {
     .join(":")}::/64`
 }
 
-/** Returns the eight groups of an IPv6 address. */
 const groupsOf = (address: string): ReadonlyArray<number> => {
   // The URL parser rewrites an IPv4 suffix and lower-cases the address.
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::")
