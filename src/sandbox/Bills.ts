@@ -14,7 +14,6 @@ export interface Billed {
   readonly output: number
 }
 
-/** The possible mistakes in the bill, each with its effect. */
 export const mistakes = {
   unknown_model: "adds calls of a model that was never called",
   unknown_calls: "adds calls of a model that was called",

@@ -148,7 +148,6 @@ const wholeOf = (body: Body, name: string, least: number, most: number): number 
 
 const tokensLimit = 1_000_000_000
 
-/** Returns how many answers each prompt gets. */
 const choicesOf = (body: Body): number => wholeOf(body, "n", 1, 128) ?? 1
 
 const includesUsage = ({ stream_options }: Body): boolean =>

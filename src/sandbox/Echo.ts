@@ -54,7 +54,6 @@ export interface Reply {
 
 interface ReplyOptions {
   readonly limit: number | undefined
-  /** The names of the tools in the request. */
   readonly tools: ReadonlySet<string>
   readonly thinks: boolean
 }

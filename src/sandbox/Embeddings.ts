@@ -44,7 +44,6 @@ export const make: Make = ({ origin }) =>
 const refuse = (message: string, param: string): Refusal =>
   new Refusal(json(400, { error: { message, type: "invalid_request_error", param, code: null } }))
 
-/** The words of a text, or token ids as strings. */
 type Input = ReadonlyArray<string>
 
 const inputsOf = (input: unknown): ReadonlyArray<Input> => {

@@ -140,5 +140,4 @@ export const make = (): Faults => {
   }
 }
 
-/** Returns the response to `POST {control}/faults`. */
 export const queued = (fault: Fault): Answer => json(200, fault)

@@ -96,7 +96,6 @@ const demoOf = async (url: string, token: string, path: string): Promise<Demo> =
   return demo
 }
 
-/** Returns the key from an earlier start, if it can be read. */
 const keptDemo = (path: string): Demo | undefined => {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Demo

@@ -66,7 +66,6 @@ export interface Moved {
   readonly was: string
 }
 
-/** A service of the outside world. */
 export interface Outside {
   /** Routes that the deployment calls. The sandbox lists calls to them and applies faults to them. */
   readonly routes: ReadonlyArray<Route>

@@ -242,7 +242,7 @@ const listen = (server: Server, port: number): Effect.Effect<void, SandboxFailed
     })
   })
 
-/** Gives open requests a second of real time to finish, then closes their connections. The fiber's own clock may be steered. */
+/** Gives open requests a second of real time to finish, then closes their connections. The fiber's own clock can be steered. */
 const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
     const idle = setInterval(() => server.closeIdleConnections(), 20)
