@@ -92,7 +92,6 @@ export const empty: Notebook = {
   spent: new Map()
 }
 
-/** Returns the state at the beginning of a new month. */
 export const nextMonth = (notebook: Notebook): Notebook => ({
   ...notebook,
   spent: new Map([...notebook.spent].map(([application, { total }]) => [application, { total, month: 0n }]))
@@ -325,7 +324,7 @@ const escrow = (notebook: Notebook, { account: id, amount, description, transfer
   }
 }
 
-/** Ends an escrow. The recipient and the sender may be the same. Returned credit always fits, because the sender had it before. */
+/** Ends an escrow. The recipient and the sender can be the same. Returned credit always fits, because the sender had it before. */
 const endEscrow = (notebook: Notebook, posting: Of<"EndEscrow">): Done => {
   const { amount, description, from, source, to, transfer } = posting
   const sender = notebook.accounts.get(from)

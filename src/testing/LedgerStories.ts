@@ -341,7 +341,7 @@ const settlesAgain: fc.Arbitrary<Draw> = fc
     }
   })
 
-/** The features that a ledger may lack. With `teams`, accounts other than the caller's may pay for calls. */
+/** The features that a ledger can lack. With `teams`, accounts other than the caller's can pay for calls. */
 export type LedgerPart = "limits" | "teams" | "escrow"
 
 type Lacks = (part: LedgerPart) => boolean
@@ -623,7 +623,6 @@ export interface SuiteOptions {
   readonly say?: ((sentence: string) => void) | undefined
   /** Whether keys have spending limits (`SetLimit`). */
   readonly limits?: boolean | undefined
-  /** The features that the ledger lacks. */
   readonly without?: ReadonlyArray<LedgerPart> | undefined
   /** The ledger's largest amount and balance, in nano-USD; 10^18 by default. */
   readonly amountMax?: bigint | undefined

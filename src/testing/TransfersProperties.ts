@@ -106,7 +106,7 @@ const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook):
 }
 
 /**
- * Returns the fields to compare. For a resend, these are only the fields that never change, because its answer may show a later state of the
+ * Returns the fields to compare. For a resend, these are only the fields that never change, because its answer can show a later state of the
  * transfer.
  */
 const unchanging = ({ _tag }: TransferRequest, view: TransferView): Partial<TransferView> =>

@@ -15,9 +15,8 @@ import type { TransferRequest, ModelTransfer, TransferOrder, TransfersNotebook }
 import { askedAtOnce, misread, outside } from "./TransfersProperties.ts"
 import type { TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
 
-/** The people who exist when a story begins. */
 const people = ["ada", "bob", "cyd"] as const
-/** `people`, and a person who may receive a transfer before joining. */
+/** `people`, and a person who can receive a transfer before joining. */
 const everyone = [...people, "dan"] as const
 type Name = (typeof everyone)[number]
 
