@@ -17,7 +17,7 @@ import { OperatorCreditApi } from "./Api.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** Creates the statement that adds the current operator's action to the audit log. It commits with that action. */
+/** Creates the statement that adds the current operator's action to the audit log. The statement commits with that action. */
 const audited = (act: Audit.Act) =>
   Effect.zipWith(CurrentOperator, Clock.currentTimeMillis, (operator, now) => [Audit.entry(operator, act, now)])
 

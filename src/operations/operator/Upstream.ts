@@ -8,7 +8,7 @@ import { reasons } from "../../upstream/routing/Order.ts"
 
 const Day = Schema.String.annotations({ jsonSchema: { type: "string", format: "date" } })
 
-/** The kind of a failure. `busy` means status 429, `key` means 401 or 403. */
+/** The kind of a failure. `unreachable` means status 408 or no response, `busy` means 429, and `key` means 401 or 403. */
 const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({

@@ -15,7 +15,7 @@
  * - `team_external_id` makes the person a member of that tenant. It does not lift a suspension there, and no request removes a person from a team.
  * - Each POST creates another tenant. A PUT creates only one per external id.
  * - An invitation without a tenant creates the person and sends an email with a link that opens the console once, within seven days. An invitation to
- *   a tenant is sent in the name of its first owner. The email and the team's page state this name. An email never contains an API key.
+ *   a tenant is sent in the name of its first active owner. The email and the team's page state this name. An email never contains an API key.
  */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"

@@ -3,7 +3,8 @@
  *
  * Where the specification is silent:
  * - Only closed days are compared: the vendor's UTC day must be over, and its bill must have had time to settle.
- * - The loop compares the last three closed days again, because vendors correct bills. It never requests days that the vendor no longer reports.
+ * - The loop compares the last three closed days again, because vendors correct bills. The loop never requests days that the vendor no longer
+ *   reports.
  * - A bill that lists calls is joined by call; any other is joined by day, model and kind of token (`Join`).
  * - Coverage is the part of a bill that known calls account for.
  */
