@@ -66,5 +66,5 @@ export class BodyBytesMax extends Context.Reference<BodyBytesMax>()("tollgate/ht
 /** The maximum body size in bytes of a route that requires a credential and does not read its own body. */
 export const bodyBytesMax = 1024 * 1024
 
-/** The maximum body size in bytes of a route without a credential. It is lower, because anyone can send a body there. */
+/** The maximum body size in bytes of a route without a credential. This maximum is lower, because anyone can send a body there. */
 export const openBodyBytesMax = 64 * 1024

@@ -252,7 +252,7 @@ const fail = Effect.fnUntraced(function* (
 ) {
   const row = yield* key.find
   const state = row?.call == null ? undefined : yield* Calls.stateOf(parts.sql, row.call)
-  // A key that cannot be released now remains abandoned. It can be used like a new one, because it is not tied to a call.
+  // A key that cannot be released now remains abandoned. A later request can use this key like a new key, because the key is not tied to a call.
   if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
     return yield* Effect.zipRight(Effect.ignore(key.release), free(parts, key))
   }

@@ -1,7 +1,7 @@
 /**
  * The fast lane. Endpoints marked `Fast` in their contract run directly from node's request to node's response, bypassing the platform's router,
  * middleware and tracer. The method, path, credential and handler come from the contract. On servers without the lane, the router serves the same
- * endpoints with the same bytes. It also serves paths that do not match exactly (a trailing slash, escapes).
+ * endpoints with the same bytes. The router also serves paths that do not match exactly (a trailing slash, escapes).
  */
 import { HttpApi, HttpServer } from "@effect/platform"
 import type { HttpApp, HttpMiddleware } from "@effect/platform"

@@ -1,6 +1,6 @@
 /**
- * Node's server on its port. It can listen before the service is loaded. Until then, it responds to `GET /healthz` and holds all other requests. This
- * module imports only modules that load fast.
+ * Node's server on its port. The server can listen before the service is loaded. Until then, it responds to `GET /healthz` and holds all other
+ * requests. This module imports only modules that load fast.
  *
  * Where the specification is silent:
  * - A request that has been held for ten seconds is refused with 503, so that its client can try another node.
