@@ -47,7 +47,7 @@ export type Part =
 export interface Reply {
   readonly parts: ReadonlyArray<Part>
   readonly words: number
-  /** The number of words in the thought. They are included in `words`. */
+  /** The number of words in the thought, which `words` includes. */
   readonly thoughts: number
   readonly end: "stop" | "length" | "tools"
 }
