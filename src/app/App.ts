@@ -147,7 +147,7 @@ const watched = Layer.mergeAll(
   )
 )
 
-/** The services of all rooms. Each service stands above its dependencies. */
+/** The services of all rooms. Each service is listed above its dependencies. */
 export const domains = Layer.mergeAll(
   operator,
   merged(partsOf("layer")),
@@ -217,7 +217,7 @@ export const domains = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(SigningKeys.layer, Belonging.layer, Indexes.layer, layerNewTenants))
 )
 
-/** The background loops of `domains`. Among several nodes, only the leader runs them, except those that run on every node. */
+/** The background loops of `domains`. Some loops run on every node; only the leader runs the others. */
 export const jobs = Layer.mergeAll(
   Gate.layerJobs,
   Allowances.layerJobs,
@@ -254,7 +254,6 @@ const witnessStates = Layer.effect(
   Effect.map(Witnesses, ({ figures }) => figures)
 )
 
-/** The handlers of every group of `Api`. */
 export const handlers = Layer.mergeAll(
   merged(partsOf("handlers")),
   AuthHttp,

@@ -28,7 +28,6 @@ const capabilities = [
   "transcription"
 ]
 
-/** The names of upstreams and of the tools' providers. */
 const providers = Effect.gen(function* () {
   const upstreams = [...(yield* Upstreams).keys()]
   const tools = [yield* ImageProviders, yield* SearchProviders, yield* SpeechProviders, yield* TranscriptionProviders]

@@ -26,7 +26,6 @@ export interface Capability {
   readonly layer: AnyLayer
   /** The names of its models or providers in usage records, for a key's `allowed_models`. */
   readonly names?: Effect.Effect<ReadonlyArray<string>, never, unknown>
-  /** Its background loops. */
   readonly jobs?: AnyLayer
   /** Its entries at the top level of the configuration file. */
   readonly settings?: Settings

@@ -56,7 +56,7 @@ const runChecks = Effect.fnUntraced(function* (
   return { findings: [...audited, ...rest.flat()], checkpoint: reached }
 })
 
-/** Verifies the rows added since a checkpoint. Reads in slices, so that it does not delay calls. */
+/** Verifies the rows added since a checkpoint, or all rows without one. Reads in slices, so that it does not delay calls. */
 export const verifySince: VerifySince = (checkpoint, options) =>
   Effect.flatMap(SqlClient, (sql) =>
     sql.onDialectOrElse({
@@ -66,7 +66,7 @@ export const verifySince: VerifySince = (checkpoint, options) =>
   )
 
 /**
- * Verifies a database that several nodes write to. If the safe horizon is unknown, reads everything in one snapshot and leaves the checkpoint
+ * Verifies a database that several nodes write to. If the safe horizon is unknown, reads these rows in one snapshot and leaves the checkpoint
  * unchanged.
  */
 const verifyShared = (sql: SqlClient, ...[checkpoint, options]: Parameters<VerifySince>): ReturnType<VerifySince> => {
@@ -89,7 +89,6 @@ export const shortChecks: Effect.Effect<ReadonlyArray<Looked>, never, SqlClient>
   (check) => Effect.map(Invariants.lookAt([check]), (findings) => ({ name: check.name, findings }))
 )
 
-/** Runs all checks and returns the findings. */
 export const verify: Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> = Effect.map(
   verifySince(undefined),
   ({ findings }) => findings

@@ -84,7 +84,6 @@ const namedIn = (parts: typeof settings | typeof tools, file: object, path: Name
   })
 const isList = (value: Entry | ReadonlyArray<Entry>): value is ReadonlyArray<Entry> => Array.isArray(value)
 
-/** Checks rules that involve several models. */
 const modelIssues = ({ aliases = {}, auto, models }: typeof entries.Type): ReadonlyArray<Schema.FilterIssue> => {
   const ids = new Set(models.map(({ id }) => id))
   return [
@@ -104,7 +103,6 @@ const modelIssues = ({ aliases = {}, auto, models }: typeof entries.Type): Reado
   ]
 }
 
-/** Checks rules that involve sign-in, registration and mail together. */
 const signInIssues = ({ email_sign_in, identity, mail, registration, scim }: typeof entries.Type) => [
   ...registration.groups.flatMap(({ provider }, i): ReadonlyArray<Schema.FilterIssue> =>
     Object.hasOwn(identity, provider) || (provider === Scim.directory && scim !== undefined)
@@ -175,8 +173,8 @@ export const layer = (environment: EnvironmentFacts, file: ConfigFile) =>
   ).pipe(Layer.provideMerge(serviceInfo(environment, file)))
 
 /**
- * Returns the service's name, key prefix and public URL. `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address that the
- * service listens on.
+ * Provides the service's name, key prefix and public URL. `SERVICE_NAME` overrides the name in the file. `public_url` defaults to the address that
+ * the service listens on.
  */
 export const serviceInfo = (
   { host, key_prefix, port, service_name }: EnvironmentFacts,
@@ -188,7 +186,6 @@ export const serviceInfo = (
     public_url: file.public_url ?? listeningUrl({ host, port })
   })
 
-/** Returns the URL that the service listens on. */
 export const listeningUrl = ({ host, port }: Pick<EnvironmentFacts, "host" | "port">): string =>
   `http://${hostOf(host)}:${port}`
 
@@ -212,7 +209,6 @@ interface Issue {
   readonly message: string
 }
 
-/** Formats the problems, one line per entry. */
 const problemOf = (where: string, issues: ReadonlyArray<Issue>): ConfigProblem => {
   const rules = new Map<string, Set<string>>()
   for (const { message, path } of issues) {
@@ -258,7 +254,6 @@ export const readFile = (path: string): Either.Either<ConfigFile, ConfigProblem>
 
 const unreadable = (path: string, why: string) => Either.left(new ConfigProblem({ message: `--config ${path} ${why}` }))
 
-/** Reads the file without decoding it. */
 export const readText = (path: string): Either.Either<string, ConfigProblem> => {
   try {
     return Either.right(readFileSync(path, "utf8").replace(/^\uFEFF/, ""))
@@ -274,7 +269,6 @@ export const readText = (path: string): Either.Either<string, ConfigProblem> => 
   }
 }
 
-/** Decodes the text of the file at this path. */
 export const parse = (text: string, path: string): Either.Either<ConfigFile, ConfigProblem> => {
   let document: unknown
   try {

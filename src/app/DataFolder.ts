@@ -1,4 +1,4 @@
-/** Creates a deployment's folders and files, and keeps them private to the user who runs the service. */
+/** Creates a deployment's folders, and keeps its files private to the user who runs the service. */
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import { mkdirSync } from "node:fs"
@@ -35,13 +35,11 @@ export const appliedMigration = (facts: EnvironmentFacts): Effect.Effect<number,
       })
   )
 
-/** Returns the paths of the deployment's files. */
 export const placeOf = ({ data_dir, database }: EnvironmentFacts): Files.Place => ({
   data_dir,
   database: database.engine === "sqlite" ? database.path : undefined
 })
 
-/** Creates the data folders. */
 export const make = ({ data_dir, database }: EnvironmentFacts): Effect.Effect<void, ConfigProblem> =>
   Effect.forEach(
     [

@@ -41,7 +41,6 @@ const servicesOf = (facts: EnvironmentFacts, file: ConfigFile) =>
 
 type Services = Layer.Layer.Success<ReturnType<typeof servicesOf>>
 
-/** The running services of one configuration. */
 interface Running {
   readonly file: ConfigFile
   readonly services: Context.Context<Services>
@@ -50,7 +49,6 @@ interface Running {
   readonly loops: Effect.Effect<Effect.Effect<void>>
   /** Waits until no request and no call is open. */
   readonly idle: Effect.Effect<void>
-  /** Closes the services. */
   readonly end: Effect.Effect<void>
 }
 
@@ -127,7 +125,7 @@ const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =
     (name) => !isDeepStrictEqual(before[name as keyof ConfigFile], now[name as keyof ConfigFile])
   )
 
-/** Entries that are read only at startup, for the HTTP server and the telemetry export. */
+/** Entries of the HTTP server and the telemetry export. Only a restart applies changes to them. */
 const fixed = ["answers", "telemetry"]
 
 const refuseFixed = (changed: ReadonlyArray<string>): Effect.Effect<void, ConfigProblem> => {
@@ -142,7 +140,7 @@ const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
   return new ReloadRefused({ message: failure instanceof Error ? failure.message : String(failure) })
 }
 
-/** Turns any failure of a reload into a refusal, which is logged. */
+/** Converts any failure of a reload to `ReloadRefused` and logs it. */
 const refusing = <R>(reload: Effect.Effect<Reloaded, unknown, R>): Effect.Effect<Reloaded, ReloadRefused, R> =>
   Effect.catchAllCause(reload, (cause) => refused(cause)).pipe(
     Effect.tapErrorTag("ReloadRefused", ({ message }) =>
@@ -158,13 +156,11 @@ const retire = (one: Running, all: Array<Running>, handOver: () => void): Effect
     Effect.zipRight(Effect.sync(handOver))
   )
 
-/** The services that this process is running. */
 export class Deployment extends Context.Tag("tollgate/app/Deployment")<
   Deployment,
   {
     readonly serving: NodeServer.Serving
     readonly reload: Effect.Effect<Reloaded, ReloadRefused>
-    /** Returns the configuration of the current services. */
     readonly configuration: () => ConfigFile
     /** Notifies every gate that the process is shutting down. */
     readonly closing: Effect.Effect<void>
@@ -184,7 +180,7 @@ export const layer = (
       const turn = yield* Effect.makeSemaphore(1)
       const onReplaced: Array<() => void> = []
       const { handovers, tell: handOver } = handing()
-      /** All deployments whose services are open. The last one serves new requests. */
+      /** The running services, oldest first. The last element serves new requests. */
       const all: Array<Running> = []
       let stopLoops: Effect.Effect<void> = Effect.void
 

@@ -14,7 +14,6 @@ import type { Location } from "../storage/database/Location.ts"
 
 export interface EnvironmentFacts extends Address {
   readonly data_dir: string
-  /** The location of the database. */
   readonly database: Location
   readonly service_name: string | undefined
   readonly key_prefix: string
@@ -54,7 +53,6 @@ const locationOf = (url: string | undefined, data_dir: string): Either.Either<Lo
 
 const seconds = (millis: number): string => String(millis / 1_000)
 
-/** All variables with their defaults and meanings, for the help. */
 export const variables: ReadonlyArray<readonly [name: string, preset: string, meaning: string]> = [
   ["HOST", hostPreset, "the address to listen on; a sandbox listens only on loopback"],
   ["PORT", portPreset, "the port to listen on"],

@@ -16,7 +16,10 @@ import type { EnvironmentFacts } from "./Environment.ts"
 import { ConfigProblem } from "../kernel/Setting.ts"
 import * as Opening from "../storage/sqlite/Opening.ts"
 
-/** Rejects a secret that does not decrypt the database's sealed values. Generates a secret only for a database that was never used with a secret. */
+/**
+ * Provides the secret. Fails if it does not decrypt the database's sealed values. Generates a secret only for a database that was never used with a
+ * secret.
+ */
 export const layer = (environment: EnvironmentFacts) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {

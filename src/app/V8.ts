@@ -2,18 +2,21 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
-// If objects survive the start, V8 by default allocates similar objects in the old generation. They and everything they reference remain there until the next full collection. This default retained a tenth of each call's objects and cost at least a tenth of the throughput.
+// If objects survive the start, V8 by default allocates similar objects in the old generation. These objects and everything they reference remain
+// there until the next full collection. This default retained a tenth of each call's objects and cost at least a tenth of the throughput.
 setFlagsFromString("--no-allocation-site-pretenuring")
 
-// Lets the young generation grow to its limit in one step. If it only doubled, a busy service would need half a minute after each idle period to reach the limit, with one collection per megabyte until then.
+// Lets the young generation grow to its limit in one step. If this generation only doubled, a busy service would need half a minute after each idle
+// period to reach the limit. Until then, it would run one collection per megabyte.
 setFlagsFromString("--semi-space-growth-factor=32")
 
 /**
- * The times of the two collections, in milliseconds after the start. The first frees the startup garbage; the second runs once the service is idle.
+ * The times of the two collections, in milliseconds after the call of `collectSoon`. The first frees the startup garbage; the second runs once the
+ * service is idle.
  */
 const atRestAfter = [5_000, 12_000]
 
-/** Whether `gc` knows how thorough a collection must be. Versions of V8 before 12 (Node.js 20) ignore this and collect only the young generation. */
+/** Whether `gc` accepts options. V8 before version 12 (Node.js 20) ignores them and collects only the young generation. */
 const hasOptions = Number(process.versions.v8.split(".")[0]) >= 12
 
 /** A service is busy if it uses more than this share of a core. */
@@ -23,8 +26,9 @@ const busyShare = 0.25
 const tooLarge = 2 ** 50
 
 /**
- * Frees about 50 MB of startup garbage, which an idle service would never collect, and the 64 MB of the young generation. V8 keeps emptied pages unless
- * the collection is a last resort. In Node.js 20, only a failed allocation causes one. It takes a tenth of a second, so a busy service does without it.
+ * Frees about 50 MB of startup garbage, which an idle service would never collect, and the 64 MB of the young generation. V8 keeps emptied pages
+ * unless the collection is a last resort. In Node.js 20, only a failed allocation causes such a collection. This takes a tenth of a second, so a busy
+ * service skips it.
  */
 export const collectSoon = (): void => {
   for (const [i, after] of atRestAfter.entries()) {

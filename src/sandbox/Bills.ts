@@ -1,6 +1,6 @@
 /**
- * The bill that the sandbox's model vendor records for its own calls, independently of the service's records, and the mistakes that a lever can add
- * to it. `Billing` serves the bill in the vendors' formats.
+ * The bill that the sandbox's model vendor records for its calls, independently of the service's records. A lever can add mistakes to it. `Billing`
+ * serves the bill in the vendors' formats.
  */
 import { hour, toDay } from "../kernel/Moment.ts"
 
@@ -14,7 +14,6 @@ export interface Billed {
   readonly output: number
 }
 
-/** The possible mistakes in the bill, each with its effect. */
 export const mistakes = {
   unknown_model: "adds calls of a model that was never called",
   unknown_calls: "adds calls of a model that was called",
@@ -41,7 +40,7 @@ export const mistakes = {
 export type Mistake = keyof typeof mistakes
 export const mistakeNames = Object.keys(mistakes) as ReadonlyArray<Mistake>
 
-/** The billed amounts for a day, model and kind. */
+/** The billed tokens and requests of a model on a day. */
 export interface BillRow {
   readonly day: string
   readonly model: string
@@ -61,7 +60,6 @@ export interface Bills {
   readonly rows: () => ReadonlyArray<BillRow>
 }
 
-/** The maximum number of recorded calls. */
 const callsMax = 100_000
 
 const rowsOf = (calls: ReadonlyArray<Billed>, shift: number): ReadonlyArray<BillRow> => {
@@ -80,7 +78,6 @@ const rowsOf = (calls: ReadonlyArray<Billed>, shift: number): ReadonlyArray<Bill
   return [...rows.values()]
 }
 
-/** Returns the calls on the bill. */
 const chosen = (calls: ReadonlyArray<Billed>, mistake: Mistake | undefined): ReadonlyArray<Billed> => {
   const one = calls[0]
   if (one === undefined) return calls

@@ -1,7 +1,6 @@
 /** Records the latest calls that the outside world received. */
 import type { ServiceName } from "./World.ts"
 
-/** The maximum number of recorded calls. */
 export const callsMax = 10_000
 /** The maximum number of bytes stored of one body. A longer body is truncated. */
 export const bodyBytesMax = 1024 * 1024

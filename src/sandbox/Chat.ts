@@ -12,7 +12,6 @@ import type { Part, Repetition, Reply } from "./Echo.ts"
 export const newerMount = "/chat-a/v1"
 const newerProtocols = ["chat", "text", "messages", "responses"]
 
-/** The vendor's two addresses. */
 const upstreams = { "sandbox-a": newerMount, "sandbox-b": "/chat-b/v1" } as const
 
 /** The maximum number of words in a prompt. */
@@ -149,7 +148,6 @@ const wholeOf = (body: Body, name: string, least: number, most: number): number 
 
 const tokensLimit = 1_000_000_000
 
-/** Returns how many answers each prompt gets. */
 const choicesOf = (body: Body): number => wholeOf(body, "n", 1, 128) ?? 1
 
 const includesUsage = ({ stream_options }: Body): boolean =>
@@ -243,7 +241,6 @@ const chat = (body: Body, created: number, note: Note): Answer => {
   return eventStream(events(wire, chatDeltas(speech, n)), firstOf(n, words * n))
 }
 
-/** Returns the names of the functions in the request. */
 const namesOf = ({ tools }: Body): ReadonlySet<string> =>
   new Set(
     Array.isArray(tools)

@@ -19,7 +19,6 @@ interface Parts {
   readonly calls: Calls
   readonly faults: Faults
   readonly clock: SteeredClock
-  /** Moves a job of any vendor to another status. */
   readonly moveJob: (vendor_id: string, move: JobMove) => Moved | undefined
   /** Returns the service's levers, or `undefined` until the service has started. */
   readonly levers: () => LeversContract | undefined

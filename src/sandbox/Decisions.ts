@@ -1,6 +1,6 @@
 /**
- * A decision model with its own wire format. It gets typed questions about a state and picks the first label that occurs in the state. A token is a
- * word in any string of the request, so tests can predict every answer and its price.
+ * A decision model with its own wire format. It receives typed questions about a state and picks the first label that occurs in the state. A token is
+ * a word in any string of the request, so tests can predict every answer and its price.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
@@ -44,7 +44,7 @@ const decide = (received: Received): Answer => {
   })
 }
 
-/** Counts the words in every string, including labels. */
+/** Counts the words in every string and property name. Any other value except null counts as one word. */
 const words = (value: unknown): number => {
   if (typeof value === "string") return value.split(/\s+/).filter((word) => word !== "").length
   if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + words(one), 0)
@@ -56,7 +56,7 @@ const answerTo = (field: string, question: unknown, state: unknown): unknown => 
   if (!isBody(question)) throw refuse(field, "an object")
   const { criteria, instructions, type } = question
   if (type !== "choice" && type !== "noul" && type !== "score") throw refuse(`${field}.type`, "choice, noul or score")
-  // Instructions may be a string, an object, an array, or null.
+  // Instructions can be a string, an object, an array, or null.
   if (instructions === "" || (typeof instructions !== "string" && typeof instructions !== "object")) {
     throw refuse(`${field}.instructions`, "required")
   }

@@ -1,6 +1,6 @@
 /**
  * The replies of the sandbox's models: they repeat the last message. A token is a whitespace-separated word. A line `call <tool> <JSON>` makes a
- * model call that tool if the request contains it. If the request enables thinking, the model adds a thought.
+ * model call that tool if the request lists the tool. If the request enables thinking, the model adds a thought.
  */
 import { randomUUID } from "node:crypto"
 
@@ -40,7 +40,6 @@ export const cut = (text: string): Array<string> => {
 
 export const idOf = (prefix: string): string => `${prefix}-${randomUUID().replaceAll("-", "")}`
 
-/** A part of an answer. */
 export type Part =
   | { readonly type: "thought" | "text"; readonly text: string }
   | { readonly type: "call"; readonly id: string; readonly name: string; readonly input: string }
@@ -48,14 +47,13 @@ export type Part =
 export interface Reply {
   readonly parts: ReadonlyArray<Part>
   readonly words: number
-  /** The number of words in the thought. They are included in `words`. */
+  /** The number of words in the thought, which `words` includes. */
   readonly thoughts: number
   readonly end: "stop" | "length" | "tools"
 }
 
 interface ReplyOptions {
   readonly limit: number | undefined
-  /** The names of the tools in the request. */
   readonly tools: ReadonlySet<string>
   readonly thinks: boolean
 }
@@ -86,7 +84,6 @@ export const replyTo = (text: string, { limit, thinks, tools }: ReplyOptions): R
   }
 }
 
-/** The words of a prompt that were read from the cache or written to it. */
 export interface CacheUse {
   /** The number of words read from the cache, and the number written to it. */
   readonly read: number

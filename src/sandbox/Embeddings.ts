@@ -44,7 +44,6 @@ export const make: Make = ({ origin }) =>
 const refuse = (message: string, param: string): Refusal =>
   new Refusal(json(400, { error: { message, type: "invalid_request_error", param, code: null } }))
 
-/** The words of a text, or token ids as strings. */
 type Input = ReadonlyArray<string>
 
 const inputsOf = (input: unknown): ReadonlyArray<Input> => {
@@ -78,7 +77,7 @@ const embed = ({ body, headers }: Received): Answer => {
   })
 }
 
-/** Returns a unit vector. */
+/** Returns a unit vector, or zeros for a text without words. */
 const vectorOf = (words: Input, length: number): Float32Array => {
   const vector = new Float32Array(length)
   for (const word of words) {

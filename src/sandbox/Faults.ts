@@ -44,7 +44,6 @@ export const Fault = Schema.Struct({
   delay_ms: Schema.optional(Millis),
   /** Whether the connection is closed instead of responding. A stream breaks after its first chunks. */
   drop: Schema.optional(Schema.Boolean),
-  /** The pause between two chunks of a stream, in milliseconds. */
   chunk_delay_ms: Schema.optional(Millis),
   times: Schema.optionalWith(
     Schema.Int.pipe(Schema.between(1, 1_000_000_000, { message: () => "must be a whole number of at least one" })),
@@ -141,5 +140,4 @@ export const make = (): Faults => {
   }
 }
 
-/** Returns the response to `POST {control}/faults`. */
 export const queued = (fault: Fault): Answer => json(200, fault)

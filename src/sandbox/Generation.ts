@@ -21,7 +21,7 @@ interface SandboxJob {
   readonly endpoint: string
   readonly input: Readonly<Record<string, unknown>>
   readonly created_at: number
-  /** The state that a lever moved the job to. */
+  /** The state that a lever or a cancellation has set. */
   moved?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | "CANCELLED"
   /** The length of the video in seconds, if a lever set it. */
   duration?: number
@@ -41,13 +41,11 @@ const sizes: Readonly<Record<string, Size>> = {
   landscape_16_9: { width: 1024, height: 576 }
 }
 
-/** One vendor's queue of jobs. */
 interface Queue {
   readonly service: "media" | "images"
   readonly origin: string
   readonly clock: SteeredClock
   readonly jobs: Map<string, SandboxJob>
-  /** Writes the jobs to disk. */
   readonly save: () => void
 }
 
@@ -107,7 +105,7 @@ const submit = ({ clock, jobs, origin, save, service }: Queue, { body, headers, 
   authorize(headers.authorization)
   const endpoint = params["app"] ?? ""
   const input = parse(body) as Readonly<Record<string, unknown>>
-  // An image-to-video request may contain an image and no prompt.
+  // An image-to-video request can contain an image and no prompt.
   const needsPrompt = !endpoint.endsWith("image-to-video")
   if (needsPrompt && (typeof input["prompt"] !== "string" || input["prompt"] === "")) {
     return json(422, { detail: [{ loc: ["body", "prompt"], msg: "field required", type: "value_error.missing" }] })
@@ -161,7 +159,6 @@ const cancel = (queue: Queue, received: Received): Answer => {
   return json(202, { status: "CANCELLATION_REQUESTED" })
 }
 
-/** Moves a job to another state for a lever. */
 const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): Moved | undefined => {
   const job = queue.jobs.get(vendor_id)
   if (job === undefined) return undefined

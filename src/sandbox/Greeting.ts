@@ -35,7 +35,7 @@ const ask = async (url: string, token: string | undefined, body: object | undefi
   return response.json()
 }
 
-/** Returns the text of the greeting. */
+/** Yields the text of the greeting. If the demo key cannot be created, the text contains only addresses. */
 export const greet = (facts: Greeted): Effect.Effect<string> =>
   // Retry, because the tokens expire if a test moves the clock in the meantime.
   Effect.tryPromise(() => greetingOf(facts)).pipe(
@@ -96,7 +96,6 @@ const demoOf = async (url: string, token: string, path: string): Promise<Demo> =
   return demo
 }
 
-/** Returns the key from an earlier start, if it can be read. */
 const keptDemo = (path: string): Demo | undefined => {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Demo

@@ -29,7 +29,6 @@ const TokenRequest = Schema.Struct({
 
 const readTokenRequest = reader(TokenRequest)
 
-/** The issuer's address, key and clock. */
 interface Issuer {
   readonly issuer: string
   readonly key: CryptoKey

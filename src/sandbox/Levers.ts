@@ -22,7 +22,6 @@ export interface LeversContract {
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
 }
 
-/** The sandbox's own account. */
 const houseTenant = "ten_sandbox"
 const house = billingAccountOf(houseTenant)
 const description = "booked by the sandbox"

@@ -7,7 +7,6 @@ import type { Fault } from "./Faults.ts"
 import { json } from "./Outside.ts"
 import type { Make, SandboxFailed } from "./Outside.ts"
 
-/** The maximum number of stored emails. */
 const lettersMax = 10_000
 
 interface Caught {

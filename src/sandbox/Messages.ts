@@ -137,7 +137,7 @@ const blockOf = (part: Part): object => {
   }
 }
 
-/** Returns the first event of a block, and its deltas. */
+/** Returns a block's initial form and its deltas. */
 const piecesOf = (part: Part): { readonly begin: object; readonly deltas: ReadonlyArray<object> } => {
   switch (part.type) {
     case "thought":

@@ -12,7 +12,6 @@ import type { Calls } from "./Calls.ts"
 import type { Faults } from "./Faults.ts"
 import type { SteeredClock } from "./SteeredClock.ts"
 
-/** A request, with its complete body. */
 export interface Received {
   /** The path, without the query. */
   readonly path: string
@@ -55,10 +54,9 @@ export interface Lever extends Route {
   readonly body?: unknown
 }
 
-/** A change to a generation job. */
 export interface JobMove {
   readonly status?: "IN_PROGRESS" | "COMPLETED" | "FAILED" | undefined
-  /** The length of its video, in seconds. */
+  /** The length of the video, in seconds. */
   readonly duration?: number | undefined
 }
 
@@ -68,7 +66,6 @@ export interface Moved {
   readonly was: string
 }
 
-/** A service of the outside world. */
 export interface Outside {
   /** Routes that the deployment calls. The sandbox lists calls to them and applies faults to them. */
   readonly routes: ReadonlyArray<Route>
@@ -82,7 +79,6 @@ export interface Outside {
   readonly configuration: Readonly<Record<string, unknown>>
 }
 
-/** The dependencies of a service. */
 export interface Surroundings {
   /** The sandbox's address: `http://127.0.0.1:PORT`. */
   readonly origin: string
@@ -91,7 +87,6 @@ export interface Surroundings {
   /** The recorded calls, for services without HTTP. For all others, the switchboard records calls and applies faults. */
   readonly calls: Calls
   readonly faults: Faults
-  /** The model vendor's bill. */
   readonly bills: Bills
 }
 
@@ -119,7 +114,6 @@ export class Refusal extends Error {
   }
 }
 
-/** A JSON object in a request. */
 export type Body = Readonly<Record<string, unknown>>
 
 export const isBody = (value: unknown): value is Body =>
@@ -161,7 +155,7 @@ export const jsonBody = (
 export const parseMoney = (body: Buffer): unknown =>
   Either.getOrThrowWith(parseExact(body), () => wrong("body", "must be JSON"))
 
-// The maximum length of a rule. Rules quote the rejected value, which may be long.
+// The maximum length of a rule. Rules quote the rejected value, which can be long.
 const ruleLengthMax = 300
 
 /** Creates a reader of JSON bodies with exactly this shape. Any other body is rejected with the first invalid field. */

@@ -9,7 +9,7 @@ export interface ChangeDetails {
   readonly refund_id: string | undefined
 }
 
-/** Applies the change. Returns its events, with the one that moves money last, or `undefined` if the change is impossible. */
+/** Applies the change. Returns its events, with the event that moves money last, or `undefined` if the change is impossible. */
 export const change = (
   processor: Processor,
   id: string,

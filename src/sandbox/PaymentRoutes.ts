@@ -4,7 +4,7 @@ import type { Answer, Received, Route } from "./Outside.ts"
 import { addEvent, deliverLater, deliverNow, newId } from "./PaymentWorld.ts"
 import type { CheckoutSession, Fields, Intent, Processor } from "./PaymentWorld.ts"
 
-/** The cards that exist. Every customer also has the card that is declined. */
+/** The two cards. Every customer has the declined card, and opening a checkout page stores the other card. */
 const cards: Readonly<Record<string, { readonly brand: string; readonly last4: string }>> = {
   pm_card_visa: { brand: "visa", last4: "4242" },
   pm_card_declined: { brand: "visa", last4: "0002" }
@@ -27,7 +27,7 @@ export const routes = (processor: Processor): ReadonlyArray<Route> => {
 
 type Handler = (processor: Processor, body: URLSearchParams, received: Received) => Answer
 
-/** Repeats the first response for requests with the same idempotency key. */
+/** Checks the API key, and repeats the first response for requests with the same idempotency key. */
 const keyed = (processor: Processor, received: Received, handler: Handler): Answer => {
   const { save, world } = processor
   if (!/^bearer +sk_/i.test(received.headers.authorization ?? "")) {

@@ -32,7 +32,7 @@ export interface Intent {
   readonly created: number
   readonly amount: number
   amount_received: number
-  /** The status. `processing` means that the payment method takes days. */
+  /** `processing` means that the payment method takes days. */
   status: "succeeded" | "processing" | "requires_payment_method"
 }
 
@@ -57,7 +57,6 @@ export interface Processor {
   readonly world: World
   readonly origin: string
   readonly seconds: () => number
-  /** Writes the world to disk. */
   readonly save: () => void
   /** The deployment's webhook address. `undefined` until the deployment runs. */
   webhook: string | undefined
@@ -112,7 +111,7 @@ export const deliver = async ({ seconds, webhook }: Processor, { body }: Pick<Ev
   return response?.status ?? 0
 }
 
-/** Delivers events in the background. */
+/** Saves the world and delivers events in the background. Events that are held back are not delivered. */
 export const deliverLater = (processor: Processor, events: ReadonlyArray<Event>): void => {
   processor.save()
   if (processor.world.held === true) return
@@ -121,7 +120,7 @@ export const deliverLater = (processor: Processor, events: ReadonlyArray<Event>)
   })
 }
 
-/** Delivers events one by one. Returns the last event's status, or 0 while events are held back. */
+/** Saves the world and delivers events one by one. Returns the last event's status, or 0 while events are held back. */
 export const deliverNow = async (processor: Processor, events: ReadonlyArray<Event>): Promise<number> => {
   processor.save()
   let status = 0

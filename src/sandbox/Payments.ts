@@ -78,7 +78,7 @@ const webhookLevers = (processor: Processor): ReadonlyArray<Lever> => {
       answer: async ({ body, params }) => {
         const event = world.events.find(({ id }) => id === params["event_id"])
         if (event === undefined) throw new Refusal(json(404, { error: "event_id: there is no such event" }))
-        // A processor may report one fact in two events.
+        // A processor can report one fact in two events.
         const isNew = body.length > 0 && readAgain(body).as_new === true
         const sent = isNew
           ? { body: JSON.stringify({ ...(JSON.parse(event.body) as object), id: newId("evt") }) }

@@ -58,7 +58,6 @@ const textOf = (content: unknown): string => {
     .join("\n")
 }
 
-/** Returns the text of an input item. */
 const saidIn = (item: unknown): string => {
   if (!isBody(item)) return ""
   const { content, output } = item

@@ -1,6 +1,6 @@
 /**
  * The outside world in the same process: vendors, a payment processor, a mail server and an issuer on a loopback port, in their real wire formats.
- * Levers trigger events. The service calls it over HTTP, as configured.
+ * Levers trigger events. The service calls this world over HTTP, as configured.
  */
 import { Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
@@ -34,7 +34,7 @@ const merged = (one: Body, other: Body): Body => {
 }
 
 export interface Settings {
-  /** The folder for the clock, keys and jobs. Without it, each start begins with new state. */
+  /** The folder for the state, such as the clock, keys, payments and jobs. Without it, each start begins with new state. */
   readonly data_dir?: string | undefined
   /** The port on the loopback interface; by default, any free port. */
   readonly port?: number | undefined
@@ -74,7 +74,7 @@ const base: Body = {
       trusted: true
     }
   ],
-  // Anyone may sign in to a sandbox.
+  // Anyone can sign in to a sandbox.
   registration: { open: true },
   email_sign_in: true,
   web_clients: [{ client_id: service_client_id, name: "Sandbox Website" }],

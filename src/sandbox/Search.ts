@@ -38,7 +38,6 @@ export const make: Make = ({ origin }) =>
     }
   })
 
-/** Creates pages for the query, on the requested hosts. */
 const pages = (query: string, count: number, hosts: ReadonlyArray<string>) =>
   Array.from({ length: count }, (_, i) => ({
     title: `${query} (${i + 1})`,

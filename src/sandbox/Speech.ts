@@ -67,7 +67,6 @@ const speak = ({ body, headers }: Received): Answer => {
 /** The number of 16-bit samples per second, so that a character lasts 1/16 second. */
 const sampleRate = 8_192
 
-/** Yields silence after a WAV header. */
 function* wav(count: number): Generator<Uint8Array> {
   const bytes = count * kilobyte.length
   const head = Buffer.alloc(kilobyte.length)
@@ -94,7 +93,6 @@ function* silence(count: number): Generator<Uint8Array> {
   for (let i = 0; i < count; i++) yield kilobyte
 }
 
-/** Yields silence as events. */
 function* events(count: number): Generator<string> {
   const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`
   for (const piece of silence(count)) {

@@ -102,7 +102,7 @@ const answered = async (route: Route, received: Received): Promise<Answer> => {
   }
 }
 
-/** Handles a bug in the sandbox. It must not stop the service. */
+/** Responds with 500 after a bug in the sandbox, which must not stop the service. */
 const fail = (response: ServerResponse, error: unknown): void => {
   if (response.headersSent) {
     response.destroy()
@@ -242,7 +242,7 @@ const listen = (server: Server, port: number): Effect.Effect<void, SandboxFailed
     })
   })
 
-/** Gives open requests a second of real time to finish, then closes their connections. The fiber's own clock may be steered. */
+/** Gives open requests a second of real time to finish, then closes their connections. The fiber's own clock can be steered. */
 const close = (server: Server): Effect.Effect<void> =>
   Effect.async((resume) => {
     const idle = setInterval(() => server.closeIdleConnections(), 20)

@@ -1,6 +1,6 @@
 /**
- * A witness of transparency logs (C2SP tlog-witness): it cosigns a checkpoint only if the log still begins with everything that it cosigned before.
- * It checks consistency proofs by RFC 9162, section 2.1.4.2, with its own code. Its memory is not durable.
+ * A witness of transparency logs (C2SP tlog-witness): it cosigns a checkpoint only if the log extends everything that the witness has cosigned. It
+ * checks consistency proofs by RFC 9162, section 2.1.4.2, with its own code. Its memory is not durable.
  */
 import { createPrivateKey, hash } from "node:crypto"
 import type { KeyObject } from "node:crypto"
@@ -21,7 +21,7 @@ interface Grown {
   readonly proof: ReadonlyArray<Uint8Array>
 }
 
-/** Whether the proof shows that the tree `to` begins with the tree `from`. */
+/** Returns whether the proof shows that the tree `to` begins with the tree `from`. */
 export const isConsistent = ({ from, proof, to }: Grown): boolean => {
   if (from.size === 0) return proof.length === 0
   if (from.size === to.size) return proof.length === 0 && Buffer.compare(from.root, to.root) === 0
@@ -78,7 +78,7 @@ const keyFrom = (text: string): KeyObject =>
 
 export class Witness {
   readonly key: NoteKey
-  /** The newest head that it cosigned, by origin. */
+  /** The newest head that this witness cosigned, by origin. */
   readonly logs = new Map<string, TreeHead>()
   private readonly secret: KeyObject
   private readonly keysOf: (origin: string) => Promise<ReadonlyArray<NoteKey> | undefined>
@@ -114,7 +114,7 @@ export class Witness {
     return this.cosign(old, proof, head, parts.text)
   }
 
-  /** Compares and stores without a pause in between, so that two requests cannot both pass. */
+  /** Compares and stores synchronously, so that two concurrent requests cannot both pass. */
   private cosign(old: number, proof: ReadonlyArray<Buffer>, head: TreeHead, text: string): Whole {
     const from = this.logs.get(head.origin) ?? { size: 0, root: emptyRoot }
     if (old !== from.size) return reply(409, `${from.size}\n`, "text/x.tlog.size")

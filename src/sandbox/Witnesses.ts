@@ -1,4 +1,7 @@
-/** Two witnesses of the service's log. They are configured only if the sandbox is started with them. A lever shows their memory. */
+/**
+ * Two witnesses of the service's log. They are configured only if the sandbox is started with them. A lever shows the newest checkpoints that they
+ * have cosigned.
+ */
 import { Effect } from "effect"
 import * as Note from "../books/log/Note.ts"
 import type { NoteKey } from "../books/log/Note.ts"

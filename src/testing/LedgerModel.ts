@@ -16,14 +16,13 @@ import type {
 /** The maximum balance of this package's ledger: 10^9 USD, in nano-USD. It exceeds 2^53, so doubles cannot represent every smaller amount. */
 export const balanceMax = 1_000_000_000_000_000_000n
 
-/** An expected entry of an account. */
 export interface ModelEntry {
   readonly type: "credit" | "debit"
   readonly amount: bigint
   readonly balance: bigint
   readonly giftable: bigint
   readonly source: CreditSource | null
-  /** The reference. For a charge, it is the call. The ledger's entry states the `usage_id` from the settlement's result instead. */
+  /** The reference. For a charge, it is the call, while the ledger's entry states the `usage_id` from the settlement's result. */
   readonly reference: string
   /** The description; `undefined` for a charge, because the ledger chooses its text. */
   readonly description: string | undefined
@@ -54,7 +53,6 @@ interface OpenCall extends Amount {
   readonly application: string | null
 }
 
-/** The charges of an application. */
 interface Spent {
   readonly total: bigint
   /** The charges in the current month. */
@@ -81,7 +79,6 @@ export interface Notebook {
   readonly amountMax?: bigint | undefined
 }
 
-/** Returns the maximum balance after a credit. */
 export const largestOf = ({ amountMax = balanceMax }: Notebook): bigint => amountMax
 
 export const empty: Notebook = {
@@ -95,7 +92,6 @@ export const empty: Notebook = {
   spent: new Map()
 }
 
-/** Returns the state at the beginning of a new month. */
 export const nextMonth = (notebook: Notebook): Notebook => ({
   ...notebook,
   spent: new Map([...notebook.spent].map(([application, { total }]) => [application, { total, month: 0n }]))
@@ -328,7 +324,7 @@ const escrow = (notebook: Notebook, { account: id, amount, description, transfer
   }
 }
 
-/** Ends an escrow. The recipient and the sender may be the same. Returned credit always fits, because the sender had it before. */
+/** Ends an escrow. The recipient and the sender can be the same. Returned credit always fits, because the sender had it before. */
 const endEscrow = (notebook: Notebook, posting: Of<"EndEscrow">): Done => {
   const { amount, description, from, source, to, transfer } = posting
   const sender = notebook.accounts.get(from)
@@ -378,13 +374,13 @@ const leftOf = (notebook: Notebook, application: string | null): bigint | undefi
 
 /**
  * Reserves credit for a call. The caller's own account must exist and be active even if another source pays. The payer is the first source that may
- * pay and has `enough` available, or otherwise the first that has `least`. The key's limit is checked last. If it leaves less than `enough`, the call
- * reserves the remainder.
+ * pay and has `enough` available, or otherwise the first that has `least`. The key's limit is checked last. Its remainder must cover `least`, and the
+ * reservation never exceeds this remainder.
  */
 const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
   const { call, enough, facts, least, most, sources } = posting
   const limit = leftOf(notebook, facts.application_id)
-  // Without a limit, only the balance bounds the amount. Credit returned from escrow may leave a balance above the maximum.
+  // Without a limit, only the balance bounds the amount. Credit returned from escrow can leave a balance above the maximum.
   const left = limit && larger(limit, 0n)
   const within = (amount: bigint) => (left === undefined ? amount : smaller(amount, left))
   for (const { billing_account_id: account, kind } of sources) {
@@ -480,7 +476,6 @@ export const sourceOf = (account: string, kind: Source["kind"], barred = false):
   ...(barred && { barred })
 })
 
-/** Returns the application that belongs to a person. */
 export const applicationOf = (account: string): string => `app_${account}`
 
 export const factsOf = (account: string, application_id: string | null = null): CallFacts => ({

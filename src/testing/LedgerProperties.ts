@@ -48,7 +48,6 @@ export interface AccountView {
 export type EntryView = Pick<Entry, "type" | "amount" | "balance" | "source" | "reference_id"> &
   Partial<Pick<Entry, "giftable" | "description">>
 
-/** An existing account with its entries. */
 export interface View extends AccountView {
   readonly id: string
   readonly held: bigint
@@ -197,7 +196,6 @@ const twin = (entries: ReadonlyArray<EntryView>): EntryView | undefined => {
   return entries.find(({ reference_id }) => references.size === references.add(reference_id).size)
 }
 
-/** The ledger broke a rule. */
 export class InvariantBroken extends Error {
   override readonly name = "InvariantBroken"
 }
@@ -253,7 +251,6 @@ const misnamed = (
     ? undefined
     : `it answered ${found === undefined ? "nothing" : show(found)} instead of ${expected === undefined ? "nothing" : show(expected)}`
 
-/** Reads the accounts that exist in the story. */
 export const viewsOf = async (ledger: LedgerUnderTest, hasLimits = false): Promise<ReadonlyArray<View>> => {
   const views: Array<View> = []
   for (const id of everyone) {

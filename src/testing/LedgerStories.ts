@@ -41,7 +41,6 @@ type Draw = (
   names: Names
 ) => { readonly posting: StoryPosting; readonly sentence: string } | undefined
 
-/** Generates unique names. */
 class Names {
   given: number
 
@@ -65,7 +64,6 @@ export const amounts: fc.Arbitrary<bigint> = fc.oneof(
   { weight: 2, arbitrary: fc.bigInt({ min: balanceMax - 20n, max: balanceMax }) }
 )
 
-/** Limits the amount to the ledger's maximum. */
 const within = (notebook: Notebook, amount: bigint): bigint =>
   amount > largestOf(notebook) ? largestOf(notebook) : amount
 
@@ -343,7 +341,7 @@ const settlesAgain: fc.Arbitrary<Draw> = fc
     }
   })
 
-/** The features that a ledger may lack. With `teams`, accounts other than the caller's may pay for calls. */
+/** The features that a ledger can lack. With `teams`, accounts other than the caller's can pay for calls. */
 export type LedgerPart = "limits" | "teams" | "escrow"
 
 type Lacks = (part: LedgerPart) => boolean
@@ -484,7 +482,7 @@ const ofLimit = (part: "left" | "spent" | "used", account: string, { limits, ...
 
 const nearby = fc.constantFrom(0n, 1n, -1n)
 
-/** Sets limits. Most of them are a little above the amount used, so that calls reach them. */
+/** Sets or removes limits. Most of the limits are a little above the amount used, so that calls reach them. */
 const setsLimit: fc.Arbitrary<Draw> = fc
   .tuple(
     name,
@@ -587,7 +585,7 @@ const limitStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> => 
   ]
 }
 
-/** The steps for a ledger whose keys have spending limits. */
+/** The steps for a ledger with spending limits for keys. */
 export const limitSteps = limitStepsOf(lacksNothing)
 
 const ledgerStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> => {
@@ -601,14 +599,13 @@ const ledgerStepsOf = (lacks: Lacks): ReadonlyArray<fc.Arbitrary<LedgerStep>> =>
     alone.map((one) => stepOf([one])),
     together.map((one) => stepOf([one])),
     fc.array(transaction, { minLength: 2, maxLength: 4 }).map(stepOf),
-    // Concurrent copies of one posting find most races, especially those in which a call or transfer ends twice.
+    // Concurrent copies of one posting find most races, especially a call or transfer that ends twice.
     fc
       .tuple(fc.oneof(draw, ...ends), fc.integer({ min: 2, max: 3 }))
       .map(([one, times]) => stepOf(Array.from({ length: times }, () => [one])))
   ]
 }
 
-/** The steps for any ledger. */
 export const ledgerSteps = ledgerStepsOf(lacksNothing)
 
 // ---- the suite -----------------------------------------------------------------------------------------------------------------
@@ -626,7 +623,6 @@ export interface SuiteOptions {
   readonly say?: ((sentence: string) => void) | undefined
   /** Whether keys have spending limits (`SetLimit`). */
   readonly limits?: boolean | undefined
-  /** The features that the ledger lacks. */
   readonly without?: ReadonlyArray<LedgerPart> | undefined
   /** The ledger's largest amount and balance, in nano-USD; 10^18 by default. */
   readonly amountMax?: bigint | undefined

@@ -2,7 +2,6 @@
 import { Either } from "effect"
 
 export interface Together<Notebook> {
-  /** The state before the operations. */
   readonly notebook: Notebook
   readonly count: number
   /** Returns the notebook after the operation with this index, or the reason why its answer does not fit. */

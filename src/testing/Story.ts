@@ -19,7 +19,6 @@ export interface Telling<Notebook, World> {
   readonly steps: ReadonlyArray<fc.Arbitrary<Step<Notebook, World>>>
   /** Creates the initial state of a story. */
   readonly begin: () => Promise<{ readonly notebook: Notebook; readonly world: World }>
-  /** Checks the state at the end of a story. */
   readonly end?: (notebook: Notebook, world: World) => Promise<void>
   /** Releases the world, even after a failure. */
   readonly close?: (world: World) => Promise<void>

@@ -21,7 +21,7 @@ import { layerMemory } from "./LedgerLayer.ts"
 import type { TransferRefusal } from "./TransfersModel.ts"
 import type { TransferAnswer, TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
 
-/** Transfers on a database and its ledger. The limits are very high, because stories send more than an account usually may. */
+/** Transfers on a database and its ledger. The limits are very high, because stories exceed the usual limits. */
 export const layerTransfers = Transfers.layer.pipe(
   Layer.provideMerge(Outbox.layer),
   Layer.provide(Layer.succeed(LetterLimits, { per_hour: 1_000_000, per_day_to_one_address: 1_000_000 })),

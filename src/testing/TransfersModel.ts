@@ -4,14 +4,13 @@ import type { Notebook as Books } from "./LedgerModel.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
 export const day = 86_400_000
-/** How long a transfer can be accepted. */
+/** How long a transfer can be accepted, in milliseconds. */
 export const lifetime = 30 * day
-/** The minimum pause between two resends. */
+/** The minimum pause between two resends, in milliseconds. */
 export const resendPause = day / 2
 /** A cent in nano-USD. The amounts of transfers are whole cents. */
 export const cent = 10_000_000n
 
-/** A request for a new transfer. */
 export interface TransferOrder {
   /** The idempotency key. A repeated request does not create a second transfer. */
   readonly key: string
@@ -19,7 +18,7 @@ export interface TransferOrder {
   readonly amount: bigint
   readonly recipient_email: string
   readonly kind: "gift" | "transfer"
-  /** The message. Only gifts may have one. */
+  /** The message. It must be null unless `kind` is `gift`. */
   readonly message: string | null
 }
 

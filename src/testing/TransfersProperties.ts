@@ -34,9 +34,7 @@ export interface TransfersUnderTest {
   readonly revoke: (email: string, id: string) => Promise<TransferAnswer>
   readonly resend: (email: string, id: string) => Promise<TransferAnswer>
   readonly find: (email: string, id: string) => Promise<TransferAnswer>
-  /** Ends expired transfers. */
   readonly expire: () => Promise<void>
-  /** Returns the person's account. */
   readonly account: (email: string) => Promise<Omit<AccountView, "held" | "reserved"> & Pick<View, "held">>
   /** Returns the account's entries, oldest first. */
   readonly entries: (email: string) => Promise<ReadonlyArray<EntryView>>
@@ -48,7 +46,6 @@ export interface TransfersClock {
   readonly now: () => number
 }
 
-/** Sends a request to the implementation under test. */
 export const ask = (under: TransfersUnderTest, asked: TransferRequest): Promise<TransferAnswer> => {
   switch (asked._tag) {
     case "Create":
@@ -109,7 +106,7 @@ const viewsOf = async (under: TransfersUnderTest, { books }: TransfersNotebook):
 }
 
 /**
- * Returns the fields to compare. For a resend, these are only the fields that never change, because its answer may show a later state of the
+ * Returns the fields to compare. For a resend, these are only the fields that never change, because its answer can show a later state of the
  * transfer.
  */
 const unchanging = ({ _tag }: TransferRequest, view: TransferView): Partial<TransferView> =>

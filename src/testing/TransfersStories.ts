@@ -15,9 +15,8 @@ import type { TransferRequest, ModelTransfer, TransferOrder, TransfersNotebook }
 import { askedAtOnce, misread, outside } from "./TransfersProperties.ts"
 import type { TransfersClock, TransfersUnderTest } from "./TransfersProperties.ts"
 
-/** The people who exist when a story begins. */
 const people = ["ada", "bob", "cyd"] as const
-/** `people`, and a person who may receive a transfer before joining. */
+/** `people`, and a person who can receive a transfer before joining. */
 const everyone = [...people, "dan"] as const
 type Name = (typeof everyone)[number]
 
@@ -393,7 +392,6 @@ const waits: fc.Arbitrary<TransfersStep> = fc.oneof(
   )
 )
 
-/** The steps for transfers. */
 export const transferSteps: ReadonlyArray<fc.Arbitrary<TransfersStep>> = [
   credits,
   credits,
@@ -423,7 +421,7 @@ export interface TransfersSuiteOptions {
   readonly seed?: number | undefined
 }
 
-/** The start time of a story. */
+/** The start time of a story, in milliseconds since 1970. */
 const beginning = 1_700_000_000_000
 
 /** Runs random stories, each with a new implementation. Rejects with the shortest story that fails. */

@@ -27,7 +27,6 @@ const ok = (subject: string, finding: string): Examined => ({ subject, result: "
 const warning = (subject: string, finding: string): Examined => ({ subject, result: "warning", finding })
 const failure = (subject: string, finding: string): Examined => ({ subject, result: "failure", finding })
 
-/** Checks the permissions of the data folder and its files. */
 export const permissions = (facts: EnvironmentFacts): Examined => {
   if (!existsSync(facts.data_dir))
     return warning("permissions", `${facts.data_dir} does not exist yet; the first start creates it`)
@@ -39,7 +38,7 @@ export const permissions = (facts: EnvironmentFacts): Examined => {
 
 const MB = 1_000_000
 
-/** Checks the free space on the disk that stores the database. Does not check the disk of a remote server. */
+/** Checks the free space on the disk that stores the database. With PostgreSQL, checks the disk of the data folder. */
 export const disk = ({ data_dir, database }: EnvironmentFacts): Examined => {
   const folder = database.engine === "sqlite" ? dirname(database.path) : data_dir
   let free: number
@@ -69,7 +68,6 @@ export const database = ({ database: location }: EnvironmentFacts): Effect.Effec
     return ok("database", `${location.shown} is at migration ${applied}`)
   })
 
-/** Reports the versions of Tollgate and Node.js. */
 export const runtime = (version: string): Examined =>
   ok("versions", `tollgate ${version}, Node.js ${process.versions.node}`)
 
@@ -86,7 +84,6 @@ export const clock = (dates: ReadonlyArray<{ readonly date: number; readonly now
 const hour = 3_600_000
 const backupHoursMax = 26
 
-/** Checks the age of the newest backup. */
 export const backups = (folder: string | undefined, now: number): Examined => {
   if (folder === undefined) return warning("backups", "not checked; pass the backup folder with --backups")
   let times: ReadonlyArray<number>

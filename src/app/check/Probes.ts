@@ -16,7 +16,6 @@ import { headerOf, usualHeader } from "../../upstream/models/Credential.ts"
 export interface Probed {
   /** The entry of the configuration that defines the connection, such as `upstreams.openai`. */
   readonly entry: string
-  /** The address that the probe tried. */
   readonly address: string
   /** The problem and its remedy; `undefined` if the probe succeeded. */
   readonly fault: string | undefined

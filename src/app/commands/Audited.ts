@@ -5,7 +5,6 @@ import * as Audit from "../../operations/operator/Audit.ts"
 import type { Operator } from "../../operations/operator/Operator.ts"
 import { userName } from "./UserName.ts"
 
-/** Identifies the operator by the operating-system user. */
 export const operator: Effect.Effect<Operator> = Effect.sync(() => ({ name: userName(), via: "command" }))
 
 /** Returns a function that creates an action's audit entry. The caller must add the entry to the action's transaction. */
@@ -16,5 +15,4 @@ export const auditedAt: Effect.Effect<(act: Audit.Act) => Statement> = Effect.ma
       Audit.entry(by, act, now)
 )
 
-/** Creates an audit entry. The caller must add it to the action's transaction. */
 export const audited = (act: Audit.Act): Effect.Effect<Statement> => Effect.map(auditedAt, (entry) => entry(act))

@@ -117,7 +117,6 @@ const cli = Command.run(tollgate, { name: "Tollgate", version })
 
 const root: Entry = { descriptor: tollgate.descriptor, below: entries }
 
-/** Renders the help of the command with this name. */
 const helpOf = (name: string): string => {
   const entry = name
     .split(" ")
@@ -131,7 +130,6 @@ const helpOf = (name: string): string => {
 const asksForHelp = (words: ReadonlyArray<string>): boolean =>
   words.length === 0 || words.includes("--help") || words.includes("-h")
 
-/** The platform services that the commands need. */
 const platform = Layer.mergeAll(
   CliConfig.layer({ showBuiltIns: false }),
   NodeFileSystem.layer,
@@ -145,10 +143,8 @@ const startedQuickly = (argv: ReadonlyArray<string>): ReadonlyArray<string> =>
     ? [...argv.slice(0, 2), "quickstart", ...argv.slice(3).filter((word) => word !== "--quickstart")]
     : argv
 
-/** Options that may be given more than once. */
 const repeatable: ReadonlySet<string> = new Set(["--redirect-uri", "--tag", "--key"])
 
-/** Parses a command line and runs its command. */
 export const run = (given: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const argv = startedQuickly(given)

@@ -33,8 +33,8 @@ export interface Commands {
 }
 
 /**
- * Finds the longest command name at the start of the words. If that command requires a subcommand and the next word is not a subcommand, the result
- * also contains that word and the known subcommands.
+ * Finds the longest command name at the start of the words. `known` lists its subcommands. `unknown` is the next word if this word should be a
+ * subcommand but is not.
  */
 export const meant = (
   commands: Commands,

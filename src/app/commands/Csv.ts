@@ -7,7 +7,6 @@ export interface Row {
   readonly cells: ReadonlyArray<string>
 }
 
-/** The position and description of a CSV error. */
 export interface Malformed {
   readonly line: number
   /** Counted from 1. */
@@ -17,9 +16,7 @@ export interface Malformed {
 
 export const isMalformed = (parsed: ReadonlyArray<Row> | Malformed): parsed is Malformed => "fault" in parsed
 
-/**
- * Returns the separator: the first of these characters in the header. Spreadsheets write semicolons in locales whose decimal separator is a comma.
- */
+/** Returns the first comma, semicolon or tab in the header, or a comma. Spreadsheets write semicolons where the decimal separator is a comma. */
 const separatorOf = (text: string): string => /[,;\t]/.exec(text.trimStart().split(/[\r\n]/, 1)[0]!)?.[0] ?? ","
 
 /** Parses the rows of a CSV file. Skips empty lines. */

@@ -8,8 +8,8 @@ import { cacheLifetime } from "../../people/tenants/KeyCallers.ts"
 import { refuse } from "./Report.ts"
 
 /**
- * Applies the missing migrations and returns them. Requires exclusive use of the database if any are missing, because an earlier version that is
- * still running would write to the tables that they change.
+ * Applies the missing migrations and returns them. Requires exclusive use of the database if any are missing, because a running earlier version would
+ * write to the tables that the migrations change.
  */
 export const upgrade = (facts: EnvironmentFacts, applied: number) =>
   Effect.gen(function* () {

@@ -14,7 +14,7 @@ export const hear = (): void => {
   })
 }
 
-/** Calls `reload` for each SIGHUP, including one that has already arrived. The returned function removes the handler. */
+/** Calls `reload` for each SIGHUP, including a signal that has already arrived. The returned function removes the handler. */
 export const answer = (reload: () => void): (() => void) => {
   hear()
   onHangup = reload

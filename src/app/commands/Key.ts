@@ -167,7 +167,7 @@ const limitsOf = Effect.fnUntraced(function* ({ expires, limit, models, period, 
   }
 })
 
-/** The option that sets each field that the service may reject. */
+/** The command's option for each field that the service can reject. */
 const optionsOf: Readonly<Record<string, string>> = { allowed_models: "--models", expires_at: "--expires" }
 
 /** Rewords a refusal to name the command's option instead of the field. */

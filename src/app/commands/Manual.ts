@@ -27,7 +27,6 @@ const textOf = (span: Span.Span): string => {
   }
 }
 
-/** Returns the parts of a document, in order. */
 const partsOf = (doc: HelpDoc.HelpDoc): ReadonlyArray<HelpDoc.HelpDoc> =>
   doc._tag === "Sequence" ? [...partsOf(doc.left), ...partsOf(doc.right)] : [doc]
 
@@ -79,7 +78,6 @@ const usageOf = (name: string, terms: ReadonlyArray<Term>): string => {
 
 const heading = (text: string): string => `\u001b[1m${text}\u001b[0m`
 
-/** Renders the help of the command with this full name. */
 export const manual = (name: string, { below, descriptor }: Entry): string => {
   const terms = termsOf(descriptor)
   const subcommands = Object.entries(below)

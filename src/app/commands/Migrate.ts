@@ -42,7 +42,7 @@ const update = Effect.gen(function* () {
   yield* withIndexes(facts.database)
 })
 
-/** Builds the indexes that a new version adds to large tables. The service may start while they are built. */
+/** Builds the indexes that a new version adds to large tables. The service can start while they are built. */
 const withIndexes = (database: Location) =>
   Effect.flatMap(everyInterval, (print) =>
     Engine.completeIndexes(
@@ -72,7 +72,6 @@ const moveOf = (facts: EnvironmentFacts, to: string) =>
     )
   })
 
-/** Locks, upgrades and opens both databases. */
 const open = (facts: EnvironmentFacts, move: Copy.Move) =>
   Effect.gen(function* () {
     yield* DataFolder.appliedMigration(facts)

@@ -46,7 +46,6 @@ const shown = ({ above, price, quantity, unit }: PriceLine): ShownLine => ({
   usd: toDecimal(quantity === "requests" ? price : ((price * million) as UnitPrice))
 })
 
-/** Lists the lines of a catalogue price. */
 const linesOfPrice = (price: Price): ReadonlyArray<PriceLine> =>
   linesOf(
     Schema.decodeUnknownSync(ModelSetting)({

@@ -20,14 +20,13 @@ interface Import {
   readonly people: ReadonlyArray<PeopleFile.Listed>
   readonly allowance: Nano | undefined
   readonly period: Terms["period"]
-  /** The person who will own new teams. */
+  /** The email address of the owner of new teams. */
   readonly owner: string | undefined
-  /** The file for new keys, open for writing. */
+  /** The descriptor of the file for new keys. */
   readonly keys: number | undefined
   readonly letters: boolean
 }
 
-/** Returns the external id of a key that an import creates. */
 const keyIdOf = (email: string): string => `people import ${email}`
 
 /** Creates the teams that do not exist yet. If they need an owner and none was given, fails before it creates any team. */
@@ -128,7 +127,6 @@ const options = {
   json
 }
 
-/** Reads the configuration if the import sends emails. */
 const configOf = (letters: boolean, config: Option.Option<string>) =>
   !letters
     ? Effect.succeed(undefined)

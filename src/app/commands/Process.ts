@@ -18,12 +18,11 @@ import * as Secret from "../Secret.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
 import * as V8 from "../V8.ts"
 
-/** Stops first. A call whose client has disconnected has ten seconds from the stop signal, not from the end of the last response. */
+/** Stops first. The ten seconds for calls with disconnected clients therefore begin at the stop signal, not at the end of the last response. */
 const closing = Layer.scopedDiscard(
   Effect.flatMap(Deployment, (deployment) => Effect.addFinalizer(() => deployment.closing))
 )
 
-/** Serves on the port of this process. */
 export const server = (facts: EnvironmentFacts) =>
   Layer.unwrapEffect(Effect.map(Deployment, ({ serving }) => NodeServer.layerServing(facts, serving)))
 
@@ -39,7 +38,7 @@ interface Parts<Out, E, PortE> {
   readonly together?: Deployments.Together
 }
 
-/** Assembles a process that shares a SQLite file with others. */
+/** Assembles a single process, an owner or a worker from its parts. */
 export const assembled = <Out, E, PortE>(
   facts: EnvironmentFacts,
   file: ConfigFile,

@@ -1,4 +1,4 @@
-/** Provides provisioning for commands. It uses no price list, so a person whom a command creates receives no signup credit. */
+/** Provides provisioning for commands. It uses no price list, so a person that a command creates receives no signup credit. */
 import { Effect, Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
 import { PriceList } from "../../books/prices/PriceList.ts"
@@ -22,8 +22,8 @@ import { refuse } from "./Report.ts"
 import { userName } from "./UserName.ts"
 
 /**
- * Provides the layer of `Provisioning`. `public_url` is the base of the links in emails. The running service sends the emails, so the command needs
- * no mail server.
+ * Provides `Provisioning`. `public_url` is the base of the links in emails. The running service sends the emails, so the command needs no mail
+ * server.
  */
 export const provisioningOf = (facts: EnvironmentFacts, file: Pick<ConfigFile, "service_name" | "public_url"> = {}) =>
   Provisioning.layer.pipe(

@@ -14,7 +14,7 @@ import { database } from "./Database.ts"
 import { amountOf, oneLine, tooLarge } from "./Options.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 
-/** Provides `Purchases` without a payment processor. A command may use the layer while the service is running. */
+/** Provides `Purchases` without a payment processor. A command can use the layer while the service is running. */
 export const purchases = (facts: EnvironmentFacts) =>
   Purchases.layer.pipe(
     Layer.provide([Tenants.layer, Ledger.layer]),

@@ -1,6 +1,6 @@
 /**
- * `tollgate quickstart`: writes a configuration, creates a person with credit and an API key, and starts the service. A local server, or the vendors
- * whose keys are in the environment, provide the models.
+ * `tollgate quickstart`: writes a configuration, creates a person with credit and an API key, and starts the service. A local server or the vendors
+ * with keys in the environment provide the models.
  *
  * Where the specification is silent:
  * - If the configuration file exists, the service uses it unchanged.
@@ -87,7 +87,6 @@ const sourcesOf = Effect.fnUntraced(function* (upstream: Option.Option<string>, 
   return { vendors: [{ ...vendor, key: Redacted.value(key) }], local: undefined }
 })
 
-/** Writes the configuration file unless it exists. */
 const configured = Effect.fnUntraced(function* (path: string, upstream: Option.Option<string>, asks: boolean) {
   if (existsSync(path)) {
     yield* Console.error(`serving the existing ${path}`)

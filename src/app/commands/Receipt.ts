@@ -33,7 +33,7 @@ interface Checked {
   readonly file: string
   readonly receipt?: VerifiedReceipt
   readonly liability?: VerifiedLiability
-  /** The reason that the file proves nothing. */
+  /** Why the file proves nothing. */
   readonly problem?: string
 }
 

@@ -23,7 +23,7 @@ const logging = (level: LogLevel.LogLevel) =>
     Logger.minimumLogLevel(level)
   )
 
-/** Runs a command with its log on stderr. Prints an error to stderr in one or two lines and fails with `refused`. */
+/** Runs a command with its log on stderr. Prints an error to stderr without its stack and fails with `refused`. */
 export const reported = <E, R>(command: Effect.Effect<void, E, R>): Effect.Effect<void, "refused", R> =>
   Effect.gen(function* () {
     // An invalid environment is ignored here, because a command that needs it reports the error itself.

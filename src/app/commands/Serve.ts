@@ -15,19 +15,17 @@ import { service } from "./Process.ts"
 import { fromEnvironment, refuse } from "./Report.ts"
 import { workersMax, workersOf } from "./ServeArguments.ts"
 
-/** A running deployment. */
 export interface Served {
   readonly url: string
   readonly file: ConfigFile
 }
 
-/** The options of `serve`, as given. */
 export interface ServeOptions {
   readonly config: string | undefined
   readonly workers?: string | undefined
 }
 
-/** Serves a deployment. Runs `greet` as soon as the deployment accepts requests. */
+/** Serves a deployment. If a configuration file exists and there are no workers, runs `greet` as soon as the deployment accepts requests. */
 export const serve = <E = never, R = never>(
   { config, workers }: ServeOptions,
   greet: (served: Served) => Effect.Effect<void, E, R> = () => Effect.void as Effect.Effect<void, E, R>

@@ -20,10 +20,9 @@ export const serveArguments = (words: ReadonlyArray<string>): ServeArguments | u
   return { config: given["--config"], workers: given["--workers"] }
 }
 
-/** The largest number of workers. */
 export const workersMax = 64
 
-/** Parses a number of workers; `undefined` if it is not one. Without the option, one process serves. */
+/** Parses the number of workers. Returns 1 without the option, and `undefined` for an invalid number. */
 export const workersOf = (text: string | undefined): number | undefined => {
   if (text === undefined) return 1
   const number = /^[1-9]\d?$/.test(text) ? Number(text) : 0

@@ -40,7 +40,6 @@ export const serveOwner = (facts: EnvironmentFacts, config: string, workers: num
     )
   })
 
-/** Runs one worker until the owner stops it. */
 export const serveWorker = (facts: EnvironmentFacts, config: string, number: number) =>
   Effect.gen(function* () {
     const office = yield* Worker.connect(number)

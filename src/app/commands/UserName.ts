@@ -3,7 +3,7 @@ import { userInfo } from "node:os"
 import { nameMax } from "../../operations/operator/Operator.ts"
 import * as CommandLine from "./CommandLine.ts"
 
-/** Returns the name of the operating-system user, or the uid, because users in some containers have no name. */
+/** Falls back to the uid, because users in some containers have no name. */
 export const userName = (): string => {
   try {
     const name = CommandLine.printable(userInfo().username).trim().slice(0, nameMax)

@@ -17,7 +17,6 @@ const since = Options.boolean("since").pipe(
   Options.withDescription("check only rows added since the last successful verification, or all rows if there was none")
 )
 
-/** Prints the progress on stderr. */
 export const progress = Effect.map(
   everyInterval,
   (print) =>

@@ -41,7 +41,6 @@ export const layerPostgres = (
   return PostgresWriter.layer.pipe(Layer.provideMerge(Postgres.layer(settings)), Layer.provide(migrated))
 }
 
-/** Provides a database of either engine. */
 export const layerAt = (
   location: Location
 ): Layer.Layer<Writer | SqlClient, Layer.Layer.Error<ReturnType<typeof layer>> | SqlError> =>

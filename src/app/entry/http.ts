@@ -8,9 +8,9 @@
  *       Layer.provide(Tollgate.layerServer(createServer, { port: 3000 }))
  *     )
  *
- * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front of it. It listens before the service is built. Requests that
- * arrive earlier wait for up to ten seconds and then fail with 503. On any other server of the platform, the router serves the same routes, but
- * requests that arrive before the service is built never get a response.
+ * `layerServer` is the platform's `NodeHttpServer.layer` with the fast lane in front of it. It listens before the service is built. Until then,
+ * requests wait for up to ten seconds and then fail with 503. On any other server of the platform, the router serves the same routes, but requests
+ * that arrive before the service is built never get a response.
  */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -44,7 +44,7 @@ export class Service extends Context.Tag("tollgate/http/Service")<
 
 /**
  * Returns the service as an application on the platform, for a host without an `HttpApi`: `HttpRouter.mountApp("/ai", yield* app("/ai"))`. It accepts
- * paths with and without the prefix, so the host's router may strip the prefix.
+ * paths with and without the prefix, so the host's router can strip the prefix.
  */
 export const app = (prefix: Prefix): Effect.Effect<HttpApp.Default, never, Service | Scope.Scope> =>
   Effect.flatMap(Service, (service) => service.beneath(prefix))
@@ -67,7 +67,6 @@ export const mounted = (prefix: Prefix) =>
 const isBeneath = (prefix: Prefix, url: string): boolean =>
   url.startsWith(prefix) && (url.length === prefix.length || "/?".includes(url[prefix.length]!))
 
-/** The services that the routes require. */
 type Rooms = Layer.Layer.Context<ReturnType<typeof face>>
 
 const beneath =

@@ -7,6 +7,5 @@ const folder = (module: string): string => {
   return module.endsWith("/GuideFiles.js") ? "../../../guides/" : "./guides/"
 }
 
-/** Returns the Markdown of a guide. */
 export const read = (name: string): string =>
   readFileSync(new URL(`${folder(import.meta.url)}${name}.md`, import.meta.url), "utf8")

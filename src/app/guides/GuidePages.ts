@@ -46,7 +46,6 @@ const page = (docs: string, title: string, body: string): string =>
 export const guidePage = (name: string, docs: string): string | undefined =>
   isGuide(name) ? page(docs, name, anchored(linked(docs, marked.parse(textOf(name), { async: false })))) : undefined
 
-/** Renders the list of guides as a page. */
 export const listPage = (docs: string): string =>
   page(
     docs,

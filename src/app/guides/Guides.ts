@@ -20,5 +20,4 @@ export type GuideName = keyof typeof guides
 
 export const isGuide = (name: string): name is GuideName => Object.hasOwn(guides, name)
 
-/** Returns the Markdown of a guide. */
 export const textOf = (name: GuideName): string => read(name)

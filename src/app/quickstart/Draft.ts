@@ -47,14 +47,12 @@ const modelsOf = ({ local, vendors }: Sources): ReadonlyArray<object> => [
 /** Formats JSON on one line, with spaces. Relies on JSON strings never containing line breaks. */
 const lineOf = (value: unknown): string => JSON.stringify(value, null, 1).replaceAll(/\n */g, " ")
 
-/** Formats the configuration file. */
 export const textOf = (sources: Sources): string => {
   const upstreams = upstreamsOf(sources).map(([name, entry]) => `    ${JSON.stringify(name)}: ${lineOf(entry)}`)
   const models = modelsOf(sources).map((entry) => `    ${lineOf(entry)}`)
   return `{\n  "upstreams": {\n${upstreams.join(",\n")}\n  },\n  "models": [\n${models.join(",\n")}\n  ]\n}\n`
 }
 
-/** The error message for a start without a source of models. */
 export const noSource =
   "no vendor is configured. Set a vendor's key in the environment " +
   `(${vendors.map(({ variable }) => variable).join(", ")}), or pass a local server's address: ` +

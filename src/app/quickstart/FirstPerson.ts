@@ -27,9 +27,7 @@ const made = "quickstart"
 
 export interface Wanted {
   readonly email: string
-  /** The credit in nano-USD. */
   readonly credit: Nano
-  /** Creates an action's audit entry. */
   readonly audited: (act: Act) => Statement
 }
 

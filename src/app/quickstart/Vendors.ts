@@ -66,6 +66,6 @@ export const vendors: ReadonlyArray<Vendor> = [
   }
 ]
 
-/** Returns the vendors whose variable is set. */
+/** Returns the vendors with a key in the environment. */
 export const inEnvironment = (environment: { readonly [name: string]: string | undefined }): ReadonlyArray<Vendor> =>
   vendors.filter(({ variable }) => (environment[variable] ?? "").trim() !== "")

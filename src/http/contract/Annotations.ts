@@ -3,12 +3,12 @@ import { Context } from "effect"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { ProblemBody, ProblemInstance } from "../../kernel/Problem.ts"
 
-/** Marks an endpoint whose handler reads the request body itself and enforces its own limit. */
+/** Marks an endpoint with a handler that reads the request body and enforces its own limit. */
 export class ReadsOwnBody extends Context.Reference<ReadsOwnBody>()("tollgate/http/ReadsOwnBody", {
   defaultValue: () => false
 }) {}
 
-/** Refuses HEAD on a GET endpoint with charged calls, because the response would be discarded. */
+/** Refuses HEAD on a GET endpoint that charges or is expensive to serve, because the response would be discarded. */
 export class NoHead extends Context.Reference<NoHead>()("tollgate/http/NoHead", {
   defaultValue: () => false
 }) {}
@@ -21,7 +21,7 @@ export class RefusesWebSocket extends Context.Reference<RefusesWebSocket>()("tol
   defaultValue: () => false
 }) {}
 
-/** Marks an endpoint that the fast lane (`FastLane`) also serves. It must have a raw handler and a path without parameters. */
+/** Marks an endpoint that the fast lane (`FastLane`) also serves. The endpoint must have a raw handler and a path without parameters. */
 export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
   defaultValue: () => false
 }) {}
@@ -29,8 +29,8 @@ export class Fast extends Context.Reference<Fast>()("tollgate/http/Fast", {
 /** The format of refusals that clients of an endpoint's protocol expect. */
 export interface Shape {
   /**
-   * Builds the body. The status remains the problem's own. `request_id` is the value of `X-Request-Id`. The body must contain the message, code and
-   * details in an `error` object, where `problemBodyIn` looks for them.
+   * Builds the body. The status remains the problem's own. `request_id` is the value of `X-Request-Id`. The typed client finds the message, code and
+   * details only in an `error` object (`problemBodyIn`).
    */
   readonly write: (problem: ProblemInstance<string>, request_id: string) => unknown
   /** Builds the protocol's own rate limit headers, in addition to those of OpenAI's protocols. */
@@ -63,8 +63,8 @@ export class BodyBytesMax extends Context.Reference<BodyBytesMax>()("tollgate/ht
   defaultValue: (): number | undefined => undefined
 }) {}
 
-/** The maximum body size of a route that requires a credential and does not read its own body. */
+/** The maximum body size in bytes of a route that requires a credential and does not read its own body. */
 export const bodyBytesMax = 1024 * 1024
 
-/** The maximum body size of a route without a credential. It is lower, because anyone can send a body there. */
+/** The maximum body size in bytes of a route without a credential. This maximum is lower, because anyone can send a body there. */
 export const openBodyBytesMax = 64 * 1024

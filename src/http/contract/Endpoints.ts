@@ -11,7 +11,7 @@ export interface Endpoint {
   readonly middleware: ReadonlySet<HttpApiMiddleware.TagClassAny>
 }
 
-/** Lists the endpoints. `HttpApi.reflect` would also analyze all response schemas. That takes a tenth of the startup time. */
+/** Lists the endpoints. `HttpApi.reflect` would also analyze all response schemas, which takes a tenth of the startup time. */
 export const endpointsOf = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Endpoint> =>
   Object.values(api.groups).flatMap((group) => {
     const shared = Context.merge(api.annotations, group.annotations)

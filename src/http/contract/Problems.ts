@@ -1,4 +1,4 @@
-/** The refusals that any route may return. A domain's own refusals are in its `Problems.ts`. */
+/** The refusals that any route can return. A domain's own refusals are in its `Problems.ts`. */
 import { Schema } from "effect"
 import { Busy } from "../../kernel/Busy.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -72,7 +72,6 @@ export class HeadTooLong extends Problem<HeadTooLong>()("HeadTooLong", {
   code: "headers_too_long"
 }) {}
 
-/** Refusals of any route with a body. */
 export const BodyRefusal = Schema.Union(PayloadTooLarge, UnsupportedEncoding, BodyTooSlow, Busy)
 
 export class RateLimited extends Problem<RateLimited>()("RateLimited", {

@@ -1,8 +1,8 @@
 /**
  * Captures the response for an Idempotency-Key, complete or streamed, and replays it.
  *
- * Responses of 1 KiB or more are compressed. Their stored headers then contain `content-encoding: gzip`. A replay decompresses them, because the
- * client may not accept compression. Both steps run on a zlib thread.
+ * Responses of 1 KiB or more are compressed. Their stored headers then contain `content-encoding: gzip`. A replay decompresses them, because not
+ * every client accepts compression. Both steps run on a zlib thread.
  */
 import { Effect } from "effect"
 import { isRateHeader } from "../../books/gate/RateHeaders.ts"
@@ -13,20 +13,19 @@ import { ByteStream, ofReadable } from "../../upstream/wire/ByteStream.ts"
 import { IdempotencyAnswerLost } from "./Problems.ts"
 import type { PackedAnswer, Row, StoredAnswer } from "./Keys.ts"
 
-/** The maximum size of a stored response, in bytes. */
 export const answerBytesMax = 8 * 1024 * 1024
 
 /** The minimum size of a compressed response, in bytes. */
 const compressedMin = 1024
 
-/** Builds the response for a key whose own response was too long, ended early, was never stored, or was deleted. */
+/** Builds the response for a key without a stored response. The response was too long, ended early, was never stored, or was deleted. */
 export const lost = (refusal: Refusal, usage_id?: string): StoredAnswer =>
   refusal(new IdempotencyAnswerLost({ usage_id }))
 
 /** Converts a problem to a response of the key's route. */
 export type Refusal = (problem: ProblemInstance<string>) => StoredAnswer
 
-/** Prepares a response for storage. It is compressed if that makes it shorter. */
+/** Prepares a response for storage. Compresses it if it is long enough and becomes shorter. */
 export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<PackedAnswer> => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
   const plain: PackedAnswer = { status, headers, body: bytes }
@@ -45,7 +44,6 @@ export const packed = ({ body, headers, status }: StoredAnswer): Effect.Effect<P
   )
 }
 
-/** Replays the row's stored response. */
 export const replay = ({ body, headers }: Row, status: number): Effect.Effect<Reply.Reply> => {
   const { [encoding]: how, ...stored } = JSON.parse(headers ?? "{}") as Record<string, string>
   // The rate limits in the first response are out of date.
@@ -68,7 +66,8 @@ const encoding = "content-encoding"
 
 /**
  * Stores the response. A complete response is stored before it is sent. A stream is collected while it passes through, and it ends only after it has
- * been stored. A stream that ends early or whose client disconnects is not stored. `run` runs an effect in the background.
+ * been stored. In place of a response that is too long, ends early or loses its client, stores the refusal `IdempotencyAnswerLost`. `run` runs an
+ * effect in the background.
  */
 export const capture = (
   reply: Reply.Reply,

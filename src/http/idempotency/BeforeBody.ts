@@ -8,7 +8,7 @@ import type { Nano } from "../../kernel/Money.ts"
 import type * as Idempotency from "./Idempotency.ts"
 
 /**
- * Serves the call unless its body is long and its sender has no credit. `costs` lists the minimum charge of each model. If any of the models may be
+ * Serves the call unless its body is long and its sender has no credit. `costs` lists the minimum charge of each model. If any of the models can be
  * free, no caller is refused. A retry with a known Idempotency-Key gets the stored response regardless of the remaining credit.
  */
 export const affordable = (

@@ -2,18 +2,18 @@
  * Idempotency-Keys for metered routes. A request repeated with its key gets the stored response and costs nothing. Only the HTTP layer knows about
  * keys.
  *
- * A request takes its key before the call, and the transaction that admits the call ties the key to it. If the call reached no provider, the key is
- * released. A retry after a refusal is therefore a new attempt. A retry after a call is not, even if the call cost nothing.
+ * A request claims its key before the call, and the transaction that admits the call ties the key to the call. If the call reached no provider, the
+ * key is released. A retry after a refusal is therefore a new attempt. A retry after a call is not, even if the call cost nothing.
  *
- * A key without a response is either in use by a request of this process, or abandoned because the process was killed or the response could not be
- * stored. An abandoned key that is not tied to a call can be used like a new one. If it is tied to a call, `resume` responds from the job that the
- * call created. If there is no job, the response is `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards.
+ * A key without a response is in use by a request, or it is abandoned: its process was killed, or the response could not be stored. An abandoned key
+ * that is not tied to a call can be used like a new one. If it is tied to a call, `resume` responds from the job that the call created. If there is
+ * no job, the response is `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards.
  *
  * Where the specification is silent:
  * - A key belongs to a tenant, an account and a holder. The holder is the application of an API key, the OAuth client of a token, or the user's own
  *   sign-ins. An application can neither read another application's response nor block its keys. The holder does not change when a token is refreshed
  *   or the user signs in again, so a later retry is not charged again. A retry with another application's key is a different call. Keys from earlier
- *   versions have no holder, and every credential of their account may use them until they are deleted.
+ *   versions have no holder, and every credential of their account can use them until they are deleted.
  * - Keys are stored for seven days, and longer while their call is open. Responses are stored exactly as sent, and streams as their bytes. A response
  *   that is longer than 8 MiB or ended early is not stored. The key then gets 409 `idempotency_answer_lost`, and the usage record identified by
  *   `details.usage_id` states the charge. A refusal before any provider was reached releases the key. A later failure is replayed.
@@ -21,8 +21,8 @@
  *   limit, the oldest responses are deleted, but not their keys. A replay then gets its response from the job that the call created, or 409
  *   `idempotency_answer_lost` if there is no job. No replay makes a second call.
  * - If a response was not stored because the process was killed or the books could not be written, the key gets the response from the job that its
- *   call created. If there is no job, the key gets 409 `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards, even
- *   if the call was interrupted and cost nothing. No provider is called a second time.
+ *   call created. If there is no job, the key gets 409 `idempotency_in_flight` while the call is open and `idempotency_answer_lost` afterwards. This
+ *   applies even if the call was interrupted and cost nothing. No provider is called a second time.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Deferred, Duration, Effect, Exit, Fiber, FiberId, Layer } from "effect"
@@ -82,9 +82,9 @@ export interface IdempotencyContract {
     resume?: (call: string) => Effect.Effect<Reply.Reply | undefined, E, R>,
     refusal?: Answers.Refusal
   ) => Effect.Effect<Reply.Reply, E | IdempotencyProblem, R>
-  /** Returns whether the request has no key or an unused one. */
+  /** Returns whether the request has no valid key or an unused key. */
   readonly isNew: (caller: Caller, key: string | undefined) => Effect.Effect<boolean>
-  /** The jobs that delete keys older than `lifetime` whose calls have ended. `layerJobs` runs them. */
+  /** The jobs that delete keys older than `lifetime`, except those of open calls. `layerJobs` runs them. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
@@ -192,7 +192,7 @@ const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: strin
   return yield* Answers.replay(row, row.status)
 })
 
-/** Takes the key. If it was already used, finds the response and whether the response must still be stored. */
+/** Claims the key. If it was already used, finds the response and whether the response must still be stored. */
 const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
   { runs: { hasEnded, run }, sql }: Parts,
   key: Key,
@@ -252,7 +252,7 @@ const fail = Effect.fnUntraced(function* (
 ) {
   const row = yield* key.find
   const state = row?.call == null ? undefined : yield* Calls.stateOf(parts.sql, row.call)
-  // A key that cannot be released now remains abandoned. It can be used like a new one, because it is not tied to a call.
+  // A key that cannot be released now remains abandoned. A later request can use this key like a new key, because the key is not tied to a call.
   if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
     return yield* Effect.zipRight(Effect.ignore(key.release), free(parts, key))
   }

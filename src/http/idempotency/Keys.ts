@@ -26,14 +26,13 @@ export interface Row {
   readonly answered_at: number | null
 }
 
-/** A response to store. */
 export interface StoredAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Buffer
 }
 
-/** A stored response, compressed for the database. */
+/** A response as the database stores it. If its headers contain `content-encoding: gzip`, the body is compressed. */
 export interface PackedAnswer extends StoredAnswer {
   readonly body: Buffer
 }
@@ -41,7 +40,7 @@ export interface PackedAnswer extends StoredAnswer {
 /** The maximum number of old keys deleted in one transaction. */
 const forgottenAtOnce = 500
 
-/** The holder of keys from versions without holders. Every credential of a key's account may use it. */
+/** The holder of keys from versions without holders. Every credential of the key's account can use such a key. */
 const anyHolder = "any"
 
 interface Parts {
@@ -69,11 +68,9 @@ interface Owner {
   readonly caller: Caller
   readonly key: string
   readonly holder: string
-  /** The condition that selects the row. */
   readonly mine: Fragment
 }
 
-/** Builds a request's key. */
 const keyOf = (parts: Parts, caller: Caller, key: string) => {
   const { account_id, tenant_id } = caller
   const holder = holderOf(caller)
@@ -89,7 +86,7 @@ const keyOf = (parts: Parts, caller: Caller, key: string) => {
   }
 }
 
-/** Builds the statements that find and take a key. */
+/** Builds the effects that find, claim and take over a key. */
 const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key, mine }: Owner) => {
   const { run, sql } = parts
   return {
@@ -100,7 +97,7 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
       ),
       ([row]) => row
     ),
-    /** Inserts the key. Returns whether it was new. */
+    /** Inserts the key. Yields whether it was new. */
     take: (request_hash: string) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         foundRow(
@@ -114,7 +111,7 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
           )
         )
       ),
-    /** Takes the abandoned key in this row, whose call reached no provider. */
+    /** Claims the abandoned key in this row. Its call, if there is one, reached no provider. */
     takeAgain: (row: Row, request_hash: string) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         foundRow(
@@ -140,7 +137,7 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
   }
 }
 
-/** Builds the statements for a key that was taken. */
+/** Builds the statements and effects for a claimed key. */
 const useOf = (parts: Parts, { mine }: Owner) => {
   const { run, sql } = parts
   return {

@@ -2,7 +2,6 @@
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The rule for a key. */
 const rule = "16 to 128 characters of A-Z a-z 0-9 _ -"
 /** Identifies the invalid header, as every 400 does. */
 const details = { field: "Idempotency-Key", rule } as const
@@ -27,7 +26,6 @@ export class IdempotencyKeyReused extends Problem<IdempotencyKeyReused>()("Idemp
   code: "idempotency_key_reused"
 }) {}
 
-/** The first request with this key has no response yet. */
 export class IdempotencyInFlight extends Problem<IdempotencyInFlight>()("IdempotencyInFlight", {
   status: 409,
   error: "the first request with this Idempotency-Key is still in flight",

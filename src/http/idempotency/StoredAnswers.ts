@@ -13,11 +13,10 @@ import type { Writer } from "../../books/ledger/write/Writer.ts"
 import { answerBytesMax } from "./Answers.ts"
 
 export const StoredAnswersSettings = Schema.Struct({
-  /** The maximum number of stored responses per account. */
   answers_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(100)), {
     default: () => 10_000
   }),
-  /** Their maximum total size after compression. At least two responses of the maximum size must fit. */
+  /** The maximum total size of an account's stored responses after compression, in bytes. At least two responses of the maximum size must fit. */
   bytes_per_account: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(2 * answerBytesMax)), {
     default: () => 32 * 1024 * 1024
   })
@@ -74,7 +73,7 @@ export const make = (sql: SqlClient, writer: Context.Tag.Service<Writer>, settin
     )
 
   return {
-    /** Counts a new response for the account and deletes old ones if there are too many. */
+    /** Counts a new response for the account, and deletes the oldest responses if a limit is exceeded. */
     stored: Effect.fnUntraced(function* (account: string, bytes: number) {
       const now = yield* Clock.currentTimeMillis
       const before = sums.get(account)

@@ -9,7 +9,7 @@ export const answer = <A, E, R>(find: (caller: Caller) => Effect.Effect<A, E, R>
   Effect.map(storable(Effect.flatMap(CurrentCaller, find)), (result) => envelope(result))
 
 /**
- * Turns `BooksUnavailable` into a defect that `Fault` maps to a response. Contracts do not declare this error, because every route that writes can
+ * Converts `BooksUnavailable` to a defect that `Fault` maps to a response. Contracts do not declare this error, because every route that writes can
  * fail with it.
  */
 export const storable = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, BooksUnavailable>, R> =>

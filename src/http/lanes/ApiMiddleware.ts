@@ -1,6 +1,7 @@
 /**
  * The middleware for all routes of the `HttpApi`. It adds a request id and cross-origin headers to every response, responds to preflights and limits
- * bodies. It turns every failure into `{ error, code? }`: an unknown path, a wrong method, an unreadable body, an invalid value or an internal error.
+ * bodies. It converts every failure to a refusal in the endpoint's format: an unknown path, a wrong method, an unreadable body, an invalid value or
+ * an internal error.
  */
 import { HttpApi, HttpApiBuilder, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import type { HttpApp } from "@effect/platform"
@@ -81,7 +82,7 @@ const routesIn = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
     }
   })
 
-/** Returns the first two segments of a path: `/v1/runs`. */
+/** Returns the first two segments of a path, such as `/v1/runs`. */
 const startOf = (path: string): string => path.replace(/\/$/, "").split("/", 3).join("/")
 
 /** Returns a function that finds the routes of a path. It tests only the patterns with the same first two segments. */
@@ -248,7 +249,7 @@ const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budgets
 
 /**
  * Wraps the request so that its body is read only when it is needed, after its sender is known. A body that is too large or unreadable is refused
- * with a problem. (In the first case the platform would close the connection, and in the second it would report a defect.)
+ * with a problem. Otherwise, the platform would close the connection or report a defect.
  */
 const withBody = (
   request: HttpServerRequest.HttpServerRequest,

@@ -13,7 +13,6 @@ import { RawHandlers } from "./Raw.ts"
 import type { Authentication } from "./Authentication.ts"
 
 export interface FaceContract {
-  /** Serves every request. */
   readonly app: HttpApp.Default
   /** Serves the endpoints marked `Fast`, on servers with a lane. */
   readonly lane: FastLane.Lane

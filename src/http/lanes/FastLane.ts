@@ -1,7 +1,7 @@
 /**
  * The fast lane. Endpoints marked `Fast` in their contract run directly from node's request to node's response, bypassing the platform's router,
- * middleware and tracer. The method, path, credential and handler come from the contract. The router serves the same endpoints with the same bytes on
- * servers without the lane, and for paths that do not match exactly (a trailing slash, escapes).
+ * middleware and tracer. The method, path, credential and handler come from the contract. On servers without the lane, the router serves the same
+ * endpoints with the same bytes. The router also serves paths that do not match exactly (a trailing slash, escapes).
  */
 import { HttpApi, HttpServer } from "@effect/platform"
 import type { HttpApp, HttpMiddleware } from "@effect/platform"
@@ -41,10 +41,10 @@ export type Lane = ReadonlyMap<string, RequestListener>
 
 // ---- from the contract --------------------------------------------------------------------------------------------------------
 
-/** How long a shutdown waits for the upstreams of calls whose clients have disconnected. */
+/** How long a shutdown waits for the upstreams of calls with disconnected clients. */
 const drainLimit = Duration.seconds(15)
 
-/** Creates the lane of an `HttpApi` whose handlers are built. An endpoint marked `Fast` that cannot be in a lane is a defect. */
+/** Creates the lane of an `HttpApi` after its handlers are built. An endpoint marked `Fast` that cannot be in a lane is a defect. */
 export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Scope.Scope> = Effect.gen(function* () {
   const { api } = yield* HttpApi.Api
   const handlers = yield* RawHandlers
@@ -107,7 +107,7 @@ const serve = (route: Route, request: IncomingMessage, response: ServerResponse)
   Inbound.afterShortBody(request, response, route.facts.bytes, call.id, call.begin)
 }
 
-/** A request in the lane. It is a class because every call creates one, and closures would cost more. */
+/** A request in the lane. It is a class, because closures for every call would cost more. */
 class Call {
   readonly id = RequestId.next()
   private readonly began = performance.now()

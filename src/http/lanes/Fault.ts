@@ -17,8 +17,8 @@ import {
 } from "../contract/Problems.ts"
 
 /**
- * Maps the cause of a failure to the problem for the response: the handler's own problem (even if it is a defect), an unknown path or method, a value
- * that its schema rejects, an unavailable database, or an internal error. `gone` states whether the client has disconnected.
+ * Maps the cause of a failure to the problem for the response. The handler's own problem is used even if it is a defect. Other causes are an unknown
+ * path or method, a value that its schema rejects, an unavailable database, or an internal error. `gone` states whether the client has disconnected.
  */
 export const problemOf = (
   cause: Cause.Cause<unknown>,

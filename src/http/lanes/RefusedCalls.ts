@@ -8,7 +8,6 @@ import type { Caller } from "../../kernel/Caller.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 import { ClientDisconnected, InternalError } from "../contract/Problems.ts"
 
-/** The maximum number of lines per second in a process. */
 export const linesMax = 20
 
 export interface RefusedCall {

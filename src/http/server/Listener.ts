@@ -1,6 +1,6 @@
 /**
- * Node's server on its port. It can listen before the service is loaded. Until then, it responds to `GET /healthz` and holds all other requests. This
- * module imports only modules that load fast.
+ * Node's server on its port. The server can listen before the service is loaded. Until then, it responds to `GET /healthz` and holds all other
+ * requests. This module imports only modules that load fast.
  *
  * Where the specification is silent:
  * - A request that has been held for ten seconds is refused with 503, so that its client can try another node.
@@ -12,13 +12,11 @@ import type { Duplex } from "node:stream"
 import type { Address } from "./Address.ts"
 import { answer, hold } from "../transport/Held.ts"
 
-/** The service's handlers for the events of its port. */
 export interface Listeners {
   readonly request: RequestListener
   /** Handles a request with `Expect: 100-continue`. */
   readonly checkContinue: RequestListener
   readonly checkExpectation: RequestListener
-  /** Handles a CONNECT request. */
   readonly connect: (request: IncomingMessage, socket: Duplex) => void
   /** Handles bytes that are not a valid HTTP request. */
   readonly clientError: (error: NodeJS.ErrnoException, socket: Socket) => void
@@ -36,11 +34,10 @@ export interface Listener {
 export interface Fed {
   /** The address at which that process listens. */
   readonly address: AddressInfo
-  /** The open connections. */
   readonly sockets: ReadonlySet<Socket>
-  /** Calls back with each connection from now on. */
+  /** Calls back with each new connection. */
   readonly begin: (accept: (socket: Socket) => void) => void
-  /** Takes no more connections. */
+  /** Accepts no more connections. */
   readonly stop: () => void
 }
 

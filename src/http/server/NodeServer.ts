@@ -25,13 +25,12 @@ import { endUnread, Unread } from "./Unread.ts"
 import { write } from "../../kernel/Decimal.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
-/** The URL of the service. */
+/** The address and URL at which the service listens. */
 export class Listening extends Context.Tag("tollgate/Listening")<
   Listening,
   { readonly host: string; readonly port: number; readonly url: string }
 >() {}
 
-/** The error of a service that cannot listen on the address. */
 export interface ListenFailed {
   readonly _tag: "ListenFailed"
   readonly message: string
@@ -40,7 +39,6 @@ export interface ListenFailed {
 /** How long a shutdown waits for responses in progress, in milliseconds. */
 const drainLimit = 30_000
 
-/** Serves on a port. */
 export const layer = (options: Address) =>
   Layer.unwrapEffect(
     Effect.map(Effect.flatMap(Face, listenerOf), (request) => layerServing(options, { request, onReplaced: () => {} }))
@@ -50,10 +48,9 @@ export const layer = (options: Address) =>
 export const listenerOf = ({ app, lane }: FaceContract): Effect.Effect<RequestListener> =>
   Effect.map(NodeHttpServer.makeHandler(app), (otherwise) => FastLane.before(lane, otherwise))
 
-/** Serves the requests of a port with services that can be replaced. */
+/** The request listener of services that a reload can replace. */
 export interface Serving {
   readonly request: RequestListener
-  /** Calls `then` each time the services are replaced. */
   readonly onReplaced: (then: () => void) => void
 }
 
@@ -88,13 +85,12 @@ export const layerServing = (options: Address, { onReplaced, request: serve }: S
     })
   )
 
-/** Describes a server's address. */
 export const listeningAt = ({ address, family, port }: AddressInfo): Listening["Type"] => {
   const host = family === "IPv6" ? `[${address}]` : address
   return { host: address, port, url: `http://${host}:${port}` }
 }
 
-/** Listens on the address. Returns the actual one, whose port is chosen if `options` has port 0. */
+/** Listens on the address. Yields the actual address. If `options` has port 0, the operating system chooses the port. */
 export const listen = (server: NetServer, options: Address) =>
   Effect.async<AddressInfo, ListenFailed>((resume) => {
     if (server.listening) return resume(Effect.succeed(server.address() as AddressInfo))
@@ -139,7 +135,7 @@ const feed = (server: Server, fed: Listener.Fed): void => {
   fed.begin((socket) => server.emit("connection", socket))
 }
 
-/** Does the same as `close`. Node counts only the connections that the server has accepted itself, so this waits for the others. */
+/** Works like `close`, for connections that another process has accepted. Node does not count these connections, so this function waits for them. */
 const closeFed = (server: Server, fed: Listener.Fed): Effect.Effect<void> =>
   Effect.async((resume) => {
     fed.stop()
@@ -149,7 +145,7 @@ const closeFed = (server: Server, fed: Listener.Fed): Effect.Effect<void> =>
       if (fed.sockets.size > 0) return
       clearInterval(idle)
       clearTimeout(limit)
-      // Ends its timer. It reports that it was not listening.
+      // Ends the server's timer. The callback gets an error, because the server was not listening.
       server.close(() => resume(Effect.void))
     }, 50)
     server.emit("draining")

@@ -1,6 +1,6 @@
 /**
  * Closes the connection of a client that stops reading its response, because unread bytes use memory and keep the upstream of a stream open. If no
- * byte moves for some time, the call ends as if the client had disconnected (`upstream/wire/ByteStream`). A client may wait indefinitely for a
+ * byte moves for some time, the call ends as if the client had disconnected (`upstream/wire/ByteStream`). A client can wait indefinitely for a
  * response, or for a stream's next event.
  */
 import { Context, Layer, Schema } from "effect"
@@ -22,7 +22,7 @@ export class Unread extends Context.Reference<Unread>()("tollgate/http/Unread", 
   static readonly layer = ({ unread_ms }: AnswerSettings) => Layer.succeed(Unread, unread_ms)
 }
 
-/** Closes each connection whose client does not read pending bytes for this many milliseconds. */
+/** Closes each connection with a response that its client has not read for this many milliseconds. */
 export const endUnread = (server: Server, unread_ms: number): void => {
   // Node restarts a socket's timer with each read or write.
   server.setTimeout(unread_ms, (socket: Socket) => {

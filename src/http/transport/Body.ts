@@ -9,7 +9,7 @@ export const json = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) => Eit
   return (bytes) => Either.flatMap(parse(bytes), (value) => Either.mapLeft(decode(value), InvalidRequest.ofDecoding))
 }
 
-/** Works like `json`, for a body that may contain images, without blocking the event loop. */
+/** Works like `json`, for a body that can contain images, without blocking the event loop. */
 export const longJson = <A, I>(schema: Schema.Schema<A, I>): ((bytes: Buffer) => Effect.Effect<A, InvalidRequest>) => {
   const decode = Schema.decodeUnknownEither(schema)
   return (bytes) =>

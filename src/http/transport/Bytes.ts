@@ -26,7 +26,7 @@ export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> 
 /** The number of bytes that a body must deliver in each window. */
 export const bytesAWindow = 64 * 1024
 
-/** The maximum length of a short body. */
+/** The maximum length of a short body, in bytes. */
 export const shortMax = 64 * 1024
 
 /** How long a long response waits for its bytes, in milliseconds. */
@@ -56,7 +56,7 @@ export interface Budgets extends Budget {
 
 const presets = Schema.decodeSync(BytesSettings)({})
 
-/** Creates the budgets. It is exported for tests. */
+/** Exported for tests. */
 export const make = ({ bytes_total, window_ms }: BytesSettings): Budgets =>
   Object.assign(new Pool({ total: bytes_total, forLong: bytes_total - bytes_total / 8, shortMax, window_ms }), {
     open: new Pool({ total: bytes_total / 16, forLong: bytes_total / 16, shortMax: 0, window_ms })
@@ -70,7 +70,6 @@ interface PoolOptions {
   readonly window_ms: number
 }
 
-/** The bytes held by each holder. */
 class Holders extends Map<string, number> {
   of(holder: string): number {
     return this.get(holder) ?? 0
@@ -125,7 +124,6 @@ class Pool implements Budget {
   }
 }
 
-/** A response that is waiting for its bytes. */
 interface Waiting {
   readonly share: Held
   readonly bytes: number
@@ -158,7 +156,7 @@ class Held implements Share {
       bytes,
       granted: () => {
         clearTimeout(timer)
-        // Bytes may be released inside one upstream's parser, and another upstream's parser must not run inside it.
+        // Bytes can be released inside one upstream's parser, and another upstream's parser must not run inside it.
         setImmediate(then, true)
       }
     }

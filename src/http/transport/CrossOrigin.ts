@@ -1,7 +1,7 @@
-/** Allows cross-origin access. Any page may send requests with any headers. */
+/** Allows cross-origin access. Any page can send requests with any headers. */
 
 /**
- * The headers of every response. With them, a page may read all response headers. Browsers accept the wildcard because cross-origin requests contain
+ * The headers of every response. With them, a page can read all response headers. Browsers accept the wildcard because cross-origin requests contain
  * none of the browser's credentials.
  */
 export const crossOrigin = {

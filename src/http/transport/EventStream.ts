@@ -8,10 +8,9 @@ import * as Inbound from "./Inbound.ts"
 import { toResponse } from "./Reply.ts"
 import type { Reply } from "./Reply.ts"
 
-/** The number of buffered bytes above which the client counts as a slow consumer. */
+/** If more than this number of bytes is buffered, the client counts as a slow consumer. */
 const bufferMax = 64 * 1024
 
-/** How long to wait for a slow consumer. */
 const patience = Duration.seconds(30)
 
 export class EventStream extends Readable {
@@ -57,8 +56,8 @@ export class EventStream extends Readable {
 }
 
 /**
- * Responds with a stream. `run` writes to the stream in a separate fiber. The stream ends when `run` returns a reason (stated in the last event),
- * when the client disconnects or when the server begins to stop. `closed` is then called once.
+ * Responds with a stream. `run` writes to the stream in a separate fiber. The stream ends when `run` yields a reason (stated in the last event) or
+ * fails, when the client disconnects, or when the server begins to stop. `closed` is then called once.
  */
 export const served = Effect.fnUntraced(function* (
   request: HttpServerRequest.HttpServerRequest,
@@ -90,7 +89,6 @@ export const served = Effect.fnUntraced(function* (
 
 const endText = (reason: string): string => eventText("end", JSON.stringify({ reason }))
 
-/** Builds the response for a stream. */
 const replyOf = (stream: EventStream): Reply => ({
   status: 200,
   // `x-accel-buffering` asks proxies not to buffer the response.

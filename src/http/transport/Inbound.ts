@@ -18,7 +18,6 @@ export interface Inbound {
    */
   readonly request_id: string | undefined
   readonly header: (name: string) => string | undefined
-  /** Returns the parsed query string. */
   readonly query: () => URLSearchParams
   /** Reads the complete body and decodes it. A body of more than `limit` bytes is refused, even if its length was not declared. */
   readonly read: (limit: number) => Effect.Effect<Buffer, BodyProblem>
@@ -27,7 +26,7 @@ export interface Inbound {
    * Destroying the stream discards the remaining body.
    */
   readonly stream: (limit: number) => Effect.Effect<Readable>
-  /** Sets the account or network whose share of the budget is limited. Call this before the body is read. */
+  /** Sets the account or network that the body counts against. Call this before the body is read. */
   readonly heldBy: (holder: string) => void
   /**
    * Provides a share of the same budget for a response. The share is released when the effect ends or, for a long response, once the client has
@@ -45,7 +44,7 @@ export const ofNode = (
   request_id?: string
 ): Inbound => new NodeInbound(request, response, bytes, request_id)
 
-/** The request is also the source of its body, because every call creates one and a second object would cost more. */
+/** The request is also the source of its body, because a second object for every call would cost more. */
 class NodeInbound implements Inbound, Body.Source {
   readonly request_id: string | undefined
   readonly incoming: IncomingMessage
@@ -120,7 +119,6 @@ class NodeInbound implements Inbound, Body.Source {
   }
 }
 
-/** Returns this request with a body that was already read. */
 export const withBody = (inbound: Inbound, body: Buffer): Inbound =>
   Object.assign(Object.create(inbound) as Inbound, { read: () => Effect.succeed(body) })
 

@@ -25,11 +25,9 @@ export interface Source {
   readonly window_ms: number
   /** Sends `100 Continue` to a client that expects it. */
   readonly proceed: () => void
-  /** Reads and discards the remaining bytes. */
   readonly discard: () => void
 }
 
-/** Converts an error of a body's stream to a problem. */
 export const bodyProblemOf = (error: unknown): BodyProblem =>
   isProblem(error) ? (error as unknown as BodyProblem) : unreadable("must be complete")
 
@@ -45,7 +43,7 @@ const decoderOf = (encoding: string, first: number): Transform => {
   return (first & 0x0f) === 8 ? createInflate() : createInflateRaw()
 }
 
-/** Reads a body. It is a class because every call creates one, and closures would cost more. */
+/** Reads a body. It is a class, because closures for every call would cost more. */
 abstract class Intake {
   private readonly source: Source
   private readonly limit: number
@@ -154,7 +152,7 @@ abstract class Intake {
   }
 
   private decode(chunk: Buffer): void {
-    // An endless encoded body may decode to nothing.
+    // An endless encoded body can decode to nothing.
     if (this.came > this.limit) return this.fail(new PayloadTooLarge())
     const { incoming } = this.source
     if (this.decoder === undefined) {
@@ -168,7 +166,7 @@ abstract class Intake {
   }
 }
 
-/** The intakes that began in this iteration of the event loop. Most short bodies are complete when it ends and need no timer. */
+/** The intakes that began in this iteration of the event loop. Most short bodies are complete when the iteration ends, so they need no timer. */
 let begun: Array<Intake> = []
 
 const watchBegun = () => {

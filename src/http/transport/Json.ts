@@ -1,4 +1,4 @@
-/** Reads and writes JSON. Numbers keep all their digits, and no text blocks the event loop for long. */
+/** Reads and writes JSON. `written` and `parseExact` keep all digits of numbers. No text blocks the event loop for long. */
 import { Effect, Either } from "effect"
 import { isAscii } from "node:buffer"
 import { randomUUID } from "node:crypto"
@@ -21,11 +21,10 @@ export const written = (bytes: Uint8Array): Uint8Array => {
 /** The limits on JSON text: the number of values and names (counted by their separators) and the nesting depth. */
 export const partsMax = 250_000
 export const depthMax = 1_000
-/** Text of at most this length cannot exceed either limit. */
+/** JSON of at most this many bytes cannot exceed either limit. */
 const looked = 2 * depthMax
 
 const refused = (message: string, rule: string) => new InvalidRequest({ message, field: "", rule })
-/** The refusal of a body that is not JSON. */
 export const notJson = refused("the request body is not JSON", "must be a JSON document")
 
 /** Parses a JSON body, with numbers as doubles. */
@@ -39,12 +38,12 @@ export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => 
   }
 }
 
-/** The maximum length of a body that is parsed in one step. */
+/** The maximum length of a body that is parsed in one step, in bytes. */
 const atOnce = 1024 * 1024
-/** The approximate length of the chunks of long strings. */
+/** The approximate length of the chunks of long strings, in bytes. */
 const pieceOfString = 256 * 1024
 
-/** Works like `parse`, for a body that may contain long strings, such as images. The event loop runs between their chunks. */
+/** Works like `parse`, for a body that can contain long strings, such as images. The event loop runs between their chunks. */
 export const parseInPieces = (bytes: Buffer): Effect.Effect<Either.Either<unknown, InvalidRequest>> => {
   if (bytes.length <= atOnce) return Effect.sync(() => parse(bytes))
   const long = longStringsIn(bytes)
@@ -93,7 +92,7 @@ const textsOf = Effect.fnUntraced(function* (bytes: Buffer, spans: ReadonlyArray
   return texts
 })
 
-/** Decodes a chunk of a JSON string. */
+/** Decodes a chunk of a JSON string. Returns `undefined` if the chunk is invalid. */
 const textOf = (piece: Buffer): string | undefined => {
   if (isAscii(piece)) {
     const plain = piece.toString("latin1")
@@ -181,7 +180,7 @@ const put = (object: Record<string, unknown>, name: string, fill: (one: unknown)
     Object.defineProperty(object, name, { value: after, enumerable: true, writable: true, configurable: true })
 }
 
-/** Parses a JSON body that may contain money. A number with more digits than a double can hold becomes a `Decimal`. */
+/** Parses a JSON body that can contain money. A number with more digits than a double can hold becomes a `Decimal`. */
 export const parseExact = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   const read = parse(bytes)
   if (Either.isLeft(read)) return read

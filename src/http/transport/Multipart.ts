@@ -4,8 +4,8 @@ import * as Multipasta from "multipasta"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 
 /**
- * The maximum length of a form's content type. A boundary may have 70 characters (RFC 2046). Searching a megabyte for a boundary of thousands of
- * characters can take more than a second.
+ * The maximum length of a form's content type. A boundary can have up to 70 characters (RFC 2046). Searching a megabyte for a boundary of thousands
+ * of characters can take more than a second.
  */
 const typeLengthMax = 256
 
@@ -38,7 +38,6 @@ export interface FilePart {
   readonly bytes: Buffer
 }
 
-/** A form in memory. */
 export interface Form {
   /** Files, in order of arrival. */
   readonly files: ReadonlyArray<FilePart>
@@ -49,7 +48,6 @@ export interface Form {
 const partsMax = 64
 const textBytesMax = 256 * 1024
 
-/** Parses a form with this content type. */
 export const formOf = (type: string, bytes: Buffer): Either.Either<Form, InvalidRequest> => {
   if (!isForm(type)) return Either.left(notForm)
   const texts: Record<string, unknown> = Object.create(null)

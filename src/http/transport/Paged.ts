@@ -1,4 +1,4 @@
-/** A response whose body is read page by page. The next page is read only once the client has taken the previous one. */
+/** A response with a body that is read page by page. The next page is read only once the client has taken the previous one. */
 import type { HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Cause, Effect, Exit, FiberId, Runtime } from "effect"
 import type { Fiber } from "effect"
@@ -7,7 +7,7 @@ import { isOver, whenOver } from "./Closed.ts"
 import * as Inbound from "./Inbound.ts"
 import { toResponse } from "./Reply.ts"
 
-/** The body is complete once `next` returns `undefined`. */
+/** The body is complete once `start` yields `undefined`. */
 class PagedBody extends Readable {
   private readonly start: () => Fiber.RuntimeFiber<string | undefined>
   private reading: Fiber.RuntimeFiber<string | undefined> | undefined

@@ -18,7 +18,6 @@ const limit = (preset: number) => Schema.optionalWith(Count, { default: () => pr
 /** Requests per minute from one address. */
 export const RateLimitSettings = Schema.Struct({
   sign_in: limit(60),
-  /** Sign-in links by email. */
   sign_in_link: limit(10),
   token: limit(120),
   /** The pages of the OAuth code flow, and the requests of a custom consent page. */
@@ -72,7 +71,6 @@ const make = Effect.gen(function* () {
   return { take } satisfies RateLimitsContract
 })
 
-/** Returns the network of a request's sender. */
 export const senderOf = (
   request: HttpServerRequest.HttpServerRequest,
   { trust_forwarded_for }: Pick<RateLimitSettings, "trust_forwarded_for">
@@ -103,7 +101,6 @@ export const networkOf = (address: string): string => {
     .join(":")}::/64`
 }
 
-/** Returns the eight groups of an IPv6 address. */
 const groupsOf = (address: string): ReadonlyArray<number> => {
   // The URL parser rewrites an IPv4 suffix and lower-cases the address.
   const [head = "", tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split("::")

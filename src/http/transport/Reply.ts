@@ -38,7 +38,6 @@ export const ofProblem = (problem: ProblemInstance<string>, request_id: string, 
 
 const isStream = (body: Reply["body"]): body is Readable => typeof body !== "string" && !Buffer.isBuffer(body)
 
-/** Returns the reason phrase for a refusal, or `undefined` for the standard phrase. */
 const phraseFor = (status: number, body: string | Buffer): string | undefined =>
   status < 400 ? undefined : reasonOf(status, body)
 

@@ -14,7 +14,7 @@ import { OperatorBudgetsApi } from "./Api.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** Returns the audit log entry for the current operator's action on a budget, for that action's transaction. */
+/** Creates the statement that adds the current operator's action on a budget to the audit log. The statement commits with that action. */
 const audited = (action: string, details: NonNullable<Audit.Act["details"]>) =>
   Effect.zipWith(CurrentOperator, Clock.currentTimeMillis, (operator, now): Beside => ({ id, tenant_id }) => [
     Audit.entry(operator, { action, subject: id, tenant_id, details }, now)

@@ -17,11 +17,11 @@ import { OperatorCreditApi } from "./Api.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** Returns the audit log entry for the current operator's action, for that action's transaction. */
+/** Creates the statement that adds the current operator's action to the audit log. The statement commits with that action. */
 const audited = (act: Audit.Act) =>
   Effect.zipWith(CurrentOperator, Clock.currentTimeMillis, (operator, now) => [Audit.entry(operator, act, now)])
 
-/** Describes the terms for an audit log entry. */
+/** Converts an allowance's terms to the details of an audit log entry. */
 export const detailsOf = ({ amount_usd, period, plan, rollover }: NewAllowance): NonNullable<Audit.Act["details"]> => ({
   plan,
   amount_usd,

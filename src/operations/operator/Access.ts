@@ -1,4 +1,4 @@
-/** Access control: suspends and activates tenants and people, revokes keys and ends sign-ins. */
+/** Access control: suspends and activates tenants and people, revokes keys, ends sign-ins, and lists and deletes passkeys. */
 import { Clock, Effect } from "effect"
 import type { SessionsContract } from "../../people/auth/Sessions.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -47,7 +47,7 @@ export const setPerson = ({ sessions, tenancy, tenants }: Parts): OperatorActsCo
       status === "suspended"
         ? yield* tenants.suspend(account_id, [...sessions.endingAll(account_id), entry("person.suspend")], suspender)
         : yield* tenants.activate(account_id, [entry("person.activate")], suspender)
-    // The operator's suspension may remain after the directory ends its own.
+    // The operator's suspension can remain after the directory ends its own.
     const isSuspended = yield* tenants.isSuspended(account_id)
     return { account_id, status: isSuspended ? ("suspended" as const) : ("active" as const), changed }
   })

@@ -1,6 +1,6 @@
 /**
- * The operator's access tokens. The database stores no tokens: each contains its session, its expiry and a keyed hash. The prefix and the dots
- * distinguish a token from an API key.
+ * The operator's access tokens. The database stores no tokens: each token contains its session's id, its expiry and a keyed hash. The prefix and the
+ * dots distinguish a token from an API key.
  */
 import { timingSafeEqual } from "node:crypto"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
@@ -18,7 +18,7 @@ export const write = (secret: DeploymentSecretContract, { expires_at, session_id
   return `${prefix}.${signed}.${secret.hash("operator_token", signed)}`
 }
 
-/** Reads the token in an `Authorization` header, even if it has expired. Returns `undefined` for a token that this service did not issue. */
+/** Reads the token in an `Authorization` header, even if it has expired. Returns `undefined` unless this service issued the token. */
 export const read = (secret: DeploymentSecretContract, authorization: string): AccessToken | undefined => {
   const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
   const match = /^tgop\.(ops_[0-9a-z]{22})\.(\d{1,15})\.([0-9a-f]{64})$/.exec(bearer)

@@ -23,7 +23,7 @@ export const Line = StoredText.pipe(
 export const Reason = Schema.Struct({ reason: Schema.optional(Line) }).annotations({ identifier: "OperatorReason" })
 export interface Reason extends Schema.Schema.Type<typeof Reason> {}
 
-/** Credit for a tenant. `reference` makes the request idempotent: a repeated request books nothing. */
+/** An amount to grant, to take back, or to record as purchased. A repeated request with the same `reference` books nothing. */
 export const NewCredit = Schema.Struct({
   amount: Amount,
   reference: Line,
@@ -65,7 +65,6 @@ export const PersonChanged = Schema.Struct({
 }).annotations({ identifier: "OperatorPersonChanged" })
 export interface PersonChanged extends Schema.Schema.Type<typeof PersonChanged> {}
 
-/** `passkeys` states whether to also delete the person's passkeys. */
 export interface EndingOfSignIns extends Reason {
   readonly passkeys?: boolean | undefined
 }

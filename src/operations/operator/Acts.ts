@@ -58,7 +58,6 @@ export interface OperatorActsContract {
     tenant: TenantId,
     credit: NewCredit
   ) => Effect.Effect<TakenBack, Exclude<CreditProblem, BalanceBeyondBooks>>
-  /** Records a purchase that was paid outside the service. */
   readonly purchase: (by: Operator, tenant: TenantId, credit: NewCredit) => Effect.Effect<Credited, CreditProblem>
   readonly setTenant: (
     by: Operator,

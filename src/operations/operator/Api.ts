@@ -61,7 +61,6 @@ const reasonQuery = Schema.Struct({
   reason: Schema.optional(Line.annotations({ description: "The reason, for the audit log" }))
 })
 
-/** The maximum size of an invoice, in bytes. */
 const invoiceBytesMax = 4 * 1024 * 1024
 
 /** The operator's browser sessions, authenticated by a cookie. Only this service's own pages may call these routes. */

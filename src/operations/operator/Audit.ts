@@ -10,7 +10,6 @@ import { storable } from "../../storage/database/Text.ts"
 import { Via } from "./Operator.ts"
 import type { Operator } from "./Operator.ts"
 
-/** An action and its target. */
 export interface Act {
   readonly action: string
   readonly tenant_id?: string | undefined
@@ -39,7 +38,6 @@ export const AuditEntry = Schema.Struct({
 }).annotations({ identifier: "AuditEntry" })
 export interface AuditEntry extends Schema.Schema.Type<typeof AuditEntry> {}
 
-/** Returns the statement that adds an entry. */
 export const entry = (
   { name, via }: Operator,
   { account_id, action, details = {}, subject, tenant_id }: Act,

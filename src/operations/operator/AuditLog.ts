@@ -15,7 +15,6 @@ export interface AuditLogContract {
   readonly page: (asked: AuditAsked) => Effect.Effect<KeysetOf<AuditEntry>>
   /** Records an action that has no transaction. */
   readonly done: (by: Operator, act: Audit.Act) => Effect.Effect<void, BooksUnavailable>
-  /** Records that an action was refused, with the reason. */
   readonly refused: (by: Operator, act: Audit.Act, why: string) => Effect.Effect<void, BooksUnavailable>
 }
 

@@ -17,7 +17,7 @@ interface Parts {
   readonly log: AuditLogContract
 }
 
-/** An effect that loads the checks and returns the effect that runs them. */
+/** An effect that loads the checks and yields the effect that runs them. */
 export type LoadChecks = Effect.Effect<Effect.Effect<ReadonlyArray<Looked>, never, SqlClient>>
 
 export const verifications = ({ sql, verifier }: Parts): Effect.Effect<Verifications> =>
@@ -60,7 +60,7 @@ export const verify = (parts: Parts): OperatorWatchContract["verify"] =>
     return yield* verifications(parts)
   })
 
-/** Checks the invariants, one check at a time on this node. */
+/** Checks the invariants. Fails with `AlreadyRunning` while another check runs on this node. */
 export const invariants = ({ log, sql }: Parts, load: LoadChecks): OperatorWatchContract["invariants"] => {
   const lock = Effect.unsafeMakeSemaphore(1)
   const check = runChecks(sql, load)

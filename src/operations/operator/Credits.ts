@@ -1,4 +1,4 @@
-/** Books credit from the operator: grants, and purchases paid outside the service. Each reference is booked once. */
+/** Books the operator's grants, take-backs, and purchases paid outside the service. Each reference is booked once. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect, Option } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -65,7 +65,7 @@ export const grant = ({ ledger, log, sql }: Parts): OperatorActsContract["grant"
     )
   })
 
-/** Returns the reference that stores a take-back in the table of grants. A grant's reference contains no newline, so the two cannot collide. */
+/** Returns the reference of a take-back in the table of grants. A grant's reference contains no newline, so the two cannot collide. */
 const bookedAs = (reference: string): string => `take-back\n${reference}`
 const entryOf = (reference: string): string => `take_back_${reference}`
 

@@ -32,7 +32,7 @@ import type { SearchParts } from "./Search.ts"
 export interface OperatorDirectoryContract {
   /** Searches by id, by reference, or by the beginning of a name, an address or a key. Returns at most `limit` of each kind. */
   readonly search: (text: string, limit: number) => Effect.Effect<Found>
-  /** Lists all tenants, newest first. */
+  /** Returns a page of all tenants, newest first. */
   readonly tenants: (asked: {
     readonly limit: number
     readonly before?: string | undefined

@@ -38,7 +38,7 @@ export const driftOf = (
   }
 }
 
-/** Compares the invoice's lines with our charges. Sorts the rows by day, then by descending difference. */
+/** Compares the invoice's lines with our charges. Sorts the rows by day, then by the size of the difference, largest first. */
 const compare = (
   lines: ReadonlyArray<InvoiceLine>,
   sums: ReadonlyArray<DailySum>,

@@ -11,7 +11,7 @@ export const MoneyInFlight = Schema.Struct({
   reserved: Usd,
   open_calls: Schema.Int,
   oldest_at: Schema.NullOr(Moment),
-  /** Calls that have ended but whose settlement is not yet written. */
+  /** Ended calls that are not yet settled in the database. */
   unsettled: Schema.Int,
   escrowed: Usd,
   pending_transfers: Schema.Int,
@@ -83,7 +83,7 @@ export const Work = Schema.Struct({
       next_turn_at: Schema.NullOr(Moment),
       seconds_since_good: Schema.Number,
       failures: Schema.Int,
-      /** The reason that the loop is stuck, late, stopped or failing; null if it is healthy. */
+      /** Why the loop is stuck, late, stopped or failing; null if it is healthy. */
       trouble: Schema.NullOr(Schema.String)
     })
   ),
@@ -114,7 +114,7 @@ export const Verifications = Schema.Struct({
   last: Schema.NullOr(Verification),
   last_held: Schema.NullOr(Verification),
   recent: Schema.Array(Verification),
-  /** The maximum number of rows that may have been added since the last verification without findings. */
+  /** An upper bound on the rows added since the last verification without findings. */
   behind: Schema.Struct({ entries: Schema.Int, records: Schema.Int }),
   /** The first findings of the last verification in the responding process. */
   found: Schema.Array(Finding)

@@ -60,7 +60,6 @@ export const OpenCallLine = Schema.Struct({
   reserved_usd: Usd
 }).annotations({ identifier: "OperatorOpenCall" })
 
-/** The usage record of a call that has ended. */
 export const EndedCallLine = Schema.Struct({
   ...UsageRecord.fields,
   state: Schema.Literal("ended"),
@@ -107,7 +106,7 @@ export const Found = Schema.Struct({
 }).annotations({ identifier: "OperatorFound" })
 export interface Found extends Schema.Schema.Type<typeof Found> {}
 
-/** A tenant's credit. `available` is the credit that calls may still reserve. */
+/** A tenant's credit. `available` is the credit that calls can still reserve. */
 const TenantMoney = Schema.Struct({
   balance: Usd,
   giftable: Usd,

@@ -7,7 +7,7 @@ import type { OperatorSessionsContract } from "./Sessions.ts"
 export const bearerOf = (authorization: string | undefined): string =>
   /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] ?? ""
 
-/** Returns the operator that an `Authorization` header identifies, for any route. */
+/** Yields the operator that an `Authorization` header identifies, with a management key's scopes. Fails with `InvalidToken`. */
 export const holderOf =
   ({ operatorOf }: OperatorSessionsContract, keys: ManagementKeysContract) =>
   (authorization: string | undefined) =>

@@ -38,7 +38,7 @@ const isCsv = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** Runs an action of the current operator and returns its result. */
+/** Runs an action as the current operator and wraps its result in the envelope. */
 const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
   answered(Effect.flatMap(CurrentOperator, act))
 
@@ -59,7 +59,6 @@ const reloadBy = (log: AuditLogContract, reload: Effect.Effect<Reloaded, ReloadR
     Effect.tapErrorTag("ReloadRefused", ({ message }) => log.refused(me, { action: "configuration.reload" }, message))
   )
 
-/** Compares an invoice with our charges. */
 const driftIn = (
   { drift }: OperatorUpstreamsContract,
   request: HttpServerRequest.HttpServerRequest,

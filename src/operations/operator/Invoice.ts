@@ -1,7 +1,7 @@
 /**
  * Reads a vendor's invoice in CSV (RFC 4180). The column names identify the columns for the day, model and amount. The reader sums lines by day and
  * model, adds amounts with all their digits and rounds each sum once. It reports and skips a line with unreadable fields. An unclosed quote makes
- * everything after it unreadable, so the reader rejects the complete invoice.
+ * everything after it unreadable, so the reader rejects the entire invoice.
  */
 import { Readable } from "node:stream"
 import { setImmediate as immediate } from "node:timers/promises"
@@ -37,12 +37,12 @@ export interface Invoice {
   readonly bad_lines_total: number
 }
 
-/** The error for a text that is not a readable invoice. */
+/** Thrown for text that is not a readable invoice. */
 export class NoInvoice extends Error {}
 
 export const linesMax = 50_000
 const badLinesMax = 100
-/** Limits on the length of a record, the number of columns, and the number of pairs of day and model. */
+/** Limits on the characters in a record, the columns, the pairs of day and model, and the characters in a model's name. */
 const recordMax = 20_000
 const columnsMax = 200
 const groupsMax = 20_000
@@ -124,7 +124,7 @@ interface Parsed {
   readonly record: ReadonlyArray<string>
 }
 
-/** Reads an invoice. Fails with `NoInvoice`. */
+/** Reads an invoice. Rejects with `NoInvoice`. */
 export const read = async (text: string): Promise<Invoice> => {
   const bad: Array<BadLine> = []
   let badTotal = 0

@@ -16,7 +16,7 @@ const checkEvery = 5
 
 const encode = Schema.encodeSync(LiveFigures)
 
-/** Creates the response. `holderOf` must fail if the credential in the `Authorization` header is invalid. */
+/** Creates the request handler. `holderOf` must fail if the credential in the `Authorization` header is invalid. */
 export const make = (
   holderOf: (authorization: string | undefined) => Effect.Effect<unknown, unknown>,
   { live }: OperatorWatchContract

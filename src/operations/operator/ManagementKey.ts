@@ -41,7 +41,6 @@ const fields = {
   scopes: Schema.Array(Scope),
   created_by: Schema.String,
   created_at: Moment,
-  /** When the key expires. */
   expires_at: Moment,
   /** The time of the key's last use, to the minute. */
   last_used_at: Schema.NullOr(Moment)

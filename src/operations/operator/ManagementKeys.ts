@@ -36,7 +36,6 @@ export interface ManagementKeysContract {
   readonly isOne: (text: string) => boolean
 }
 
-/** The maximum lifetime of a new key. */
 const lifetimeMax = 2 * 366 * day
 const listMax = 200
 /** The minimum time between two recorded uses of a key, in milliseconds. */
@@ -150,7 +149,7 @@ const holding = (
     return { operator, scopes }
   })
 
-/** Invalidates management keys that were issued under the old secret. */
+/** Invalidates all management keys, because a new deployment secret cannot verify them. */
 export const managementKeysEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_keys WHERE ended_at IS NULL AND expires_at > ${now}`,

@@ -1,4 +1,4 @@
-/** Returns money in flight: reservations and escrow by age, open reservations, and amounts that refunds could not take back. */
+/** Reports money in flight: reservations and escrow by age, open reservations, and unrecovered refunds and disputes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { GateContract } from "../../books/gate/Gate.ts"

@@ -1,4 +1,3 @@
-/** Errors of the operator's routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -10,7 +9,6 @@ export class TenantNotFound extends Problem<TenantNotFound>()("TenantNotFound", 
   details: {}
 }) {}
 
-/** The reference was already used for another tenant or amount. */
 export class ReferenceUsed extends Problem<ReferenceUsed>()("ReferenceUsed", {
   status: 409,
   error: "this reference was already used for another amount or tenant",
@@ -38,7 +36,6 @@ export class ReloadRefused extends Problem<ReloadRefused>()("ReloadRefused", {
   code: "configuration_refused"
 }) {}
 
-/** Only one verification or check may run at a time. */
 export class AlreadyRunning extends Problem<AlreadyRunning>()("AlreadyRunning", {
   status: 409,
   error: "a check is already running; wait for its result",

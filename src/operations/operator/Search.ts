@@ -1,4 +1,7 @@
-/** Searches tenants, people, keys, calls, transfers and payments. An id finds its row; any other text matches as a prefix. */
+/**
+ * Searches tenants, people, keys, calls, transfers and payments. An id finds its row, and a reference finds its payments. Any other text matches as a
+ * prefix.
+ */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -50,7 +53,7 @@ const tenantsIn = ({ calls, keys, payments, transfers }: Lines): ReadonlyArray<s
   ...transfers.map(({ sender_tenant_id }) => sender_tenant_id)
 ]
 
-/** Finds a row by its id. Returns `undefined` if the text does not start with a known prefix of ids. */
+/** Finds a row by its id. Returns `undefined` if the text is not an id with a known prefix. */
 const findById = Effect.fnUntraced(function* (
   parts: SearchParts,
   text: string

@@ -1,11 +1,11 @@
-/** The credential for the operator's routes. */
+/** Authentication for the operator's routes. */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { RateLimited } from "../../http/contract/Problems.ts"
 import { InsufficientScope, InvalidToken, MissingAuthorization } from "../../people/credentials/Problems.ts"
 import { CurrentOperator } from "./CurrentOperator.ts"
 
-/** The middleware that checks the operator's token before the rest of the request is read. */
+/** Checks the operator's token before the rest of the request is read. */
 export class OperatorToken extends HttpApiMiddleware.Tag<OperatorToken>()("tollgate/operator/OperatorToken", {
   provides: CurrentOperator,
   failure: Schema.Union(MissingAuthorization, InvalidToken, InsufficientScope, RateLimited),

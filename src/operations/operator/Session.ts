@@ -7,7 +7,7 @@ export const SessionRequest = Schema.Struct({
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))
 }).annotations({ identifier: "OperatorSessionRequest" })
 
-/** A bearer token for `/v1/operator/*`. `expires_in` is in seconds. `name` is the operator's name. */
+/** A bearer token for `/v1/operator/*`. `expires_in` is in seconds. */
 export const SessionToken = Schema.Struct({
   access_token: Schema.String,
   expires_in: Schema.Int,
@@ -26,7 +26,7 @@ export interface Me extends Schema.Schema.Type<typeof Me> {}
 export const Session = Schema.Struct({
   id: Schema.String,
   name: Schema.String,
-  /** The kind of session. `link` is a code that has not been used yet. */
+  /** `link` means a code that has not been used yet. */
   kind: Schema.Literal("link", "browser", "token"),
   created_at: Moment,
   signed_in_at: Schema.NullOr(Moment),

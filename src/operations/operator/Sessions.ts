@@ -1,13 +1,13 @@
 /**
  * Operator sign-in over HTTP. The command line creates a link with a code that works once, within five minutes. The code opens a twelve-hour browser
  * session, identified by a cookie. The session issues ten-minute access tokens to the console's page. The database stores codes and cookies as
- * hashes. Every request checks that the session of its access token is open.
+ * hashes. Every request checks that its token's session is open.
  *
  * Where the specification is silent:
  * - An operator's session belongs to no user account. Routes for users reject its tokens, and operator routes reject users' tokens, with 401 `invalid
  *   or expired token`. The operator's name is the name given on the command line.
- * - Ending a session ends its tokens immediately on all nodes. The service refuses a second use of a code but ends no session, because a page that
- *   posts twice must not lose the session that its first post opened.
+ * - Ending a session ends its tokens immediately on all nodes. The service refuses a second use of a code but ends no session. A page that posts
+ *   twice must not lose the session from its first post.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -37,13 +37,10 @@ export interface OperatorSessionsContract {
   ) => Effect.Effect<{ readonly code: string; readonly expires_at: number }, BooksUnavailable>
   /** Redeems a code: opens its session and returns the session's cookie. */
   readonly enter: (code: string) => Effect.Effect<Entered, InvalidToken | BooksUnavailable>
-  /** Finds the session that a cookie identifies. */
   readonly resume: (cookie: string | undefined) => Effect.Effect<SignedInOperator, InvalidToken>
-  /** Issues a short-lived access token for a session. */
   readonly issue: (operator: SignedInOperator) => Effect.Effect<SessionToken>
   /** Opens a session for scripts, without a browser. Its only token is valid as long as the session. */
   readonly openForScripts: (name: string) => Effect.Effect<SessionToken, BooksUnavailable>
-  /** Returns the operator that an `Authorization` header identifies. */
   readonly operatorOf: (
     authorization: string | undefined
   ) => Effect.Effect<SignedInOperator, MissingAuthorization | InvalidToken>
@@ -62,7 +59,7 @@ export const codeLifetime = Duration.minutes(5)
 export const sessionLifetime = Duration.hours(12)
 export const accessLifetime = Duration.minutes(10)
 export const scriptLifetime = Duration.hours(1)
-/** How long the row of an expired session is stored. */
+/** How long the row of an expired session is stored, in milliseconds. */
 const retention = 30 * day
 const listMax = 200
 
@@ -240,7 +237,7 @@ const end = ({ sql, writer }: Parts): OperatorSessionsContract["end"] =>
     )
   })
 
-/** Invalidates operators' sessions: codes, cookies and tokens that were issued under the old secret. */
+/** Invalidates all codes, cookies and tokens of operators, because a new deployment secret cannot verify them. */
 export const operatorSessionsEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_operator_sessions WHERE ended_at IS NULL AND expires_at > ${now}`,

@@ -8,12 +8,11 @@ import { reasons } from "../../upstream/routing/Order.ts"
 
 const Day = Schema.String.annotations({ jsonSchema: { type: "string", format: "date" } })
 
-/** The kind of a failure. `busy` means status 429, `key` means 401 or 403. */
+/** The kind of a failure. `unreachable` means status 408 or no response, `busy` means 429, and `key` means 401 or 403. */
 const FailureName = Schema.Literal(...failureKinds)
 
 export const UpstreamHealth = Schema.Struct({
   name: Schema.String,
-  /** The protocols that the upstream speaks. */
   speaks: Schema.Array(Schema.String),
   state: Schema.Literal("ok", "failing", "unused"),
   /** The end of the cooldown. Until then, this upstream is tried last. */
@@ -36,13 +35,12 @@ export const UpstreamHealth = Schema.Struct({
   minutes: Schema.Array(Schema.Struct({ at: Moment, requests: Schema.Int, failures: Schema.Int }))
 }).annotations({ identifier: "OperatorUpstream" })
 
-/** The upstream that a call was routed to, with the reason. */
+/** How a call was routed: why its first upstream was chosen, and the outcome of each attempt. */
 const RoutingDecision = Schema.Struct({
   at: Moment,
   /** The requested model. */
   model: Schema.String,
   request_id: Schema.NullOr(Schema.String),
-  /** The reason for trying this upstream first. */
   reason: Schema.Literal(...reasons),
   /** The attempts, oldest first. A fallback's model differs from the requested one. */
   attempts: Schema.Array(
@@ -97,7 +95,6 @@ export const Costs = Schema.Struct({
       vendor_cost: Schema.NullOr(Usd)
     })
   ),
-  /** Whether the response omits rows. */
   truncated: Schema.Boolean
 }).annotations({ identifier: "OperatorCosts" })
 export interface Costs extends Schema.Schema.Type<typeof Costs> {}

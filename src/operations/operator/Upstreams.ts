@@ -45,7 +45,6 @@ export class OperatorUpstreams extends Context.Tag("tollgate/operator/Upstreams"
   static readonly layer = Layer.suspend(() => Layer.effect(OperatorUpstreams, make))
 }
 
-/** The maximum number of days per query. */
 export const daysMax = 92
 const rowsMax = 20_000
 
@@ -93,7 +92,7 @@ const within = (first: number, last: number): Effect.Effect<void, InvalidRequest
       ? InvalidRequest.of("from", `must be at most ${daysMax} days before to`)
       : Effect.void
 
-/** Computes the vendor's price for a day's calls. Returns `null` if no `cost` is configured. */
+/** Returns a function that computes the vendor's price for a day's calls, or `null` if no `cost` is configured. */
 const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | null) => {
   const costs = new Map(
     models.flatMap(({ id, routes }) =>
@@ -111,7 +110,7 @@ const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | n
   }
 }
 
-/** Returns the vendor's name for a model, or our name if the configuration contains none. */
+/** Returns a function that finds the vendor's name for a sum's model. It returns our name if none is configured. */
 const vendorNames = (models: ReadonlyArray<Routed>): ((sum: DailySum) => string) => {
   const names = new Map(
     models.flatMap(({ id, routes }) => routes.map(({ model, upstream }) => [`${upstream}\n${id}`, model] as const))

@@ -47,12 +47,12 @@ export interface OperatorWatchContract {
   readonly verify: (by: Operator, whole: boolean) => Effect.Effect<Verifications, AlreadyRunning | BooksUnavailable>
   /** Checks the quick invariants now. Only one check at a time runs on this node. */
   readonly invariants: (by: Operator) => Effect.Effect<InvariantChecks, AlreadyRunning | BooksUnavailable>
-  /** Returns live figures. Concurrent readers share figures that are up to a second old. */
+  /** Yields live figures. Concurrent readers share figures that are up to 0.9 seconds old. */
   readonly live: Effect.Effect<LiveFigures>
 }
 
 export class OperatorWatch extends Context.Tag("tollgate/operator/Watch")<OperatorWatch, OperatorWatchContract>() {
-  /** Creates the layer. `load` loads the invariant checks on first use. */
+  /** `load` loads the invariant checks on first use. */
   static readonly layer = (load: LoadChecks) => Layer.effect(OperatorWatch, make(load))
 }
 

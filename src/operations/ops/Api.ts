@@ -8,7 +8,7 @@ import { NotReady } from "./Problems.ts"
 
 const Status = Schema.Struct({ status: Schema.Literal("ok") })
 /**
- * `node` is present on PostgreSQL, where several nodes may serve one database. `degraded` means that the service serves calls, but users cannot sign
+ * `node` is present on PostgreSQL, where several nodes can serve one database. `degraded` means that the service serves calls, but users cannot sign
  * in with the listed identity providers.
  */
 const Ready = Schema.Struct({

@@ -15,7 +15,6 @@ const other = "other"
 /** The upper bounds of the histogram's buckets, in seconds. */
 const bounds = [0.1, 0.5, 1, 5, 15, 60, 300] as const
 
-/** The durations of a provider's calls. */
 class Times {
   /** Calls by the smallest bound that they do not exceed. The last count covers calls above every bound. */
   readonly counts: Array<number> = Array.from({ length: bounds.length + 1 }, () => 0)

@@ -8,7 +8,7 @@ import type { LeverNote, Steered } from "../../kernel/SandboxInfo.ts"
 
 type Contract = HttpApi.HttpApi.AnyWithProps
 
-/** Serves both documents for a contract. `server` is the base path of its routes. */
+/** Creates the router for both documents of a contract. `server` is the base path of its routes. */
 export const make = (contract: Contract, server: string, sandbox: Steered | undefined) => {
   const served = contract.annotate(OpenApi.Servers, [{ url: server }])
   const api = sandbox === undefined ? served : served.annotate(OpenApi.Transform, steered(contract, sandbox))

@@ -1,6 +1,6 @@
 /**
  * Serves `/openapi.json`, `/docs` and the guides. Builds each document on first request, because building takes longer than startup, and the
- * reference page alone has a size of two megabytes.
+ * reference page alone is two megabytes.
  */
 import { HttpApiBuilder, HttpRouter, HttpServerResponse } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -12,13 +12,12 @@ import { CurrentSandbox } from "../../kernel/SandboxInfo.ts"
 /** Renders the guides. `docs` is the path of the reference, for links. */
 export interface GuidePages {
   readonly listPage: (docs: string) => string
-  /** Renders a guide. Returns `undefined` if no guide has this name. */
   readonly guidePage: (name: string, docs: string) => string | undefined
   /** Adds links to the guides to the reference page. */
   readonly withNavigation: (html: string, docs: string) => string
 }
 
-/** Returns the routes that serve a contract's documents. `prefix` is the path that the service is mounted at. */
+/** Creates the routes for a contract's documents and the guides. `prefix` is the path that the service is mounted at. */
 export const documents = (
   api: HttpApi.HttpApi.AnyWithProps,
   prefix: "" | `/${string}`,

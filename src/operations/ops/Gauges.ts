@@ -13,7 +13,6 @@ export interface Gauges {
   readonly open_calls: number
   /** Seconds since the last verification without findings; infinite if there was none. */
   readonly seconds_since_verified: number
-  /** The number of findings in the last verification. */
   readonly findings: number
 }
 

@@ -61,7 +61,7 @@ export const OpsHttp = HttpApiBuilder.group(
       )
       .handle("metrics", ({ request }) =>
         access.check(request.headers["authorization"]).pipe(
-          // Limits the rate of token attempts per address.
+          // Limits the rate of invalid tokens per address.
           Effect.catchTag("InvalidToken", (problem) => Effect.zipRight(limits.take("metrics", request), problem)),
           Effect.andThen(gauges),
           Effect.andThen(work),

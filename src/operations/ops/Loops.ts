@@ -3,16 +3,14 @@ import { Context, Layer } from "effect"
 import { LoopObserver } from "../../kernel/Loop.ts"
 import type { LoopListener } from "../../kernel/Loop.ts"
 
-/** The state of one loop. */
 export interface LoopFigures {
   readonly loop: string
-  /** Seconds since the last successful iteration, or since the loop was first seen. */
+  /** Seconds since the last successful iteration, or since the loop was first observed. */
   readonly seconds_since_good: number
   /** The number of failed iterations since startup. */
   readonly failures: number
-  /** The reason that the loop is unhealthy; `undefined` if it is healthy. */
+  /** Why the loop is unhealthy; `undefined` if it is healthy. */
   readonly trouble: string | undefined
-  /** Whether an iteration is in progress. */
   readonly running: boolean
   /** Seconds since the last iteration ended; `undefined` before the first iteration. */
   readonly seconds_since_turn: number | undefined

@@ -19,11 +19,10 @@ export interface MetricsContract {
   readonly setWork: (work: Work) => void
   /** Sets the gauges for vendors' bills, from the newest compared day of each vendor. */
   readonly setDrifts: (drifts: ReadonlyArray<BillDrift>) => void
-  /** Sets the gauges for the log's witnesses. */
   readonly setWitnesses: (witnesses: ReadonlyArray<WitnessFigures>) => void
-  /** Returns this process's own metrics in the Prometheus text format, without those of the books and of bills, which all processes share. */
+  /** Returns this process's own metrics in the Prometheus text format, without those of the books, bills and witnesses, which all processes share. */
   readonly ownText: () => Promise<string>
-  /** Returns all metrics, with the own metrics of other processes (`ownText`). `content_type` is their content type. */
+  /** Returns all metrics. `others` contains the other processes' own metrics (`ownText`). */
   readonly text: (others?: ReadonlyArray<string>) => Promise<string>
   readonly content_type: string
 }
@@ -46,7 +45,7 @@ export class Metrics extends Context.Tag("tollgate/ops/Metrics")<Metrics, Metric
 
 /**
  * Counts by two labels, and adds the counts to Prometheus' counter when the metrics are read. The counter itself builds a label string for every
- * count, and this took 1 % of a call's time.
+ * count, which took 1 % of a call's time.
  */
 class LabelCounts<Label extends string | number> {
   private readonly counts = new Map<string, Map<Label, number>>()
@@ -101,7 +100,7 @@ const joined = (texts: ReadonlyArray<string>): string => {
 const gaugesIn = (registry: Registry) => (name: string, help: string) =>
   new Gauge({ name, help, registers: [registry] })
 
-/** Counts requests and upstream exchanges. Each count is one map entry, because this code runs on every request. */
+/** Counts requests and upstream exchanges. Uses `LabelCounts`, because this code runs on every request. */
 const requestMetrics = (registry: Registry): Pick<MetricsContract, "observe" | "observeUpstream"> => {
   const requests = new LabelCounts<number>()
   const exchanges = new LabelCounts<string>()
@@ -211,7 +210,7 @@ const witnessMetrics = (registry: Registry): MetricsContract["setWitnesses"] => 
   )
   const conflict = gauge("tollgate_log_witness_conflict", "1 if the witness contradicts the log")
   return (witnesses) => {
-    // A witness may have left the configuration.
+    // Removes witnesses that have left the configuration.
     for (const one of [lag, conflict]) one.reset()
     for (const { witness, ...state } of witnesses) {
       lag.set({ witness }, state.lag_seconds)

@@ -1,4 +1,3 @@
-/** The response of a service that is not ready. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -7,11 +6,10 @@ export class NotReady extends Problem<NotReady>()("NotReady", {
   error: "the service is not ready",
   code: "not_ready",
   fields: {
-    /** The reason that the database cannot be read or written. */
+    /** Why the database cannot be read or written. */
     database: Schema.optional(Schema.String),
-    /** The reason that this node must not admit calls. */
+    /** Why this node must not admit calls. */
     node: Schema.optional(Schema.String),
-    /** The problem of each failing loop. */
     loops: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))
   }
 }) {}

@@ -15,7 +15,7 @@ import { NotReady } from "./Problems.ts"
 import { Siblings } from "./Siblings.ts"
 
 export interface ReadinessContract {
-  /** Checks the service. Probes at most once a second, because anyone may call the route. Concurrent checks share one result. */
+  /** Checks the service. Probes at most once a second, because anyone can call the route. Concurrent checks share one result. */
   readonly check: Effect.Effect<void, NotReady>
   /** Returns this node's figures; `undefined` on SQLite. */
   readonly node: Effect.Effect<NodeFigures | undefined>
@@ -25,9 +25,7 @@ export interface ReadinessContract {
   readonly loops: Effect.Effect<ReadonlyArray<LoopFigures>>
 }
 
-/** The timeout of the probe. */
 const probeTimeout = Duration.seconds(2)
-/** How long a result is reused. */
 const resultLifetime = Duration.seconds(1)
 
 export class Readiness extends Context.Tag("tollgate/ops/Readiness")<Readiness, ReadinessContract>() {
@@ -49,7 +47,7 @@ const make = Effect.gen(function* () {
       ]
     })
   )
-  // Forks the probe, because the first caller may disconnect.
+  // Forks the probe, because the first caller can disconnect.
   const probe = Effect.all([sql`SELECT 1`, written], { discard: true }).pipe(
     Effect.timeoutFail({ duration: probeTimeout, onTimeout: () => "the database did not respond in time" }),
     Effect.as(undefined),

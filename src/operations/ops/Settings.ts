@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - Without `metrics`, anyone who can reach the port may read `/metrics`. With `token_env`, `/metrics` requires the bearer token in that variable,
- *   and rejects other tokens with the texts that routes for user tokens use.
+ *   and rejects other tokens with the error texts of the routes for user tokens.
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"

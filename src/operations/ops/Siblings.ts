@@ -1,9 +1,11 @@
-/** The other processes that serve with this one on one machine (`app/workers`). A request may reach any of them, so each shows the figures of all. */
+/**
+ * The other processes that serve together with this process on one machine (`app/workers`). A request can reach any of them, so each process shows
+ * the figures of all.
+ */
 import { Context } from "effect"
 import type { Effect, Scope } from "effect"
 import type { LoopFigures } from "./Loops.ts"
 
-/** The figures of one process. */
 export interface Figures {
   /** Its own metrics in the Prometheus text format, labelled with its name. */
   readonly metrics: string
@@ -11,11 +13,11 @@ export interface Figures {
 }
 
 export interface SiblingsContract {
-  /** The value of the label `process` of this process's metrics. */
+  /** The value of the `process` label in this process's metrics. */
   readonly name: string
   /** Answers other processes with these figures until the scope closes. */
   readonly answer: (figures: Effect.Effect<Figures>) => Effect.Effect<void, never, Scope.Scope>
-  /** The figures of the other processes. One that does not respond within two seconds is left out. */
+  /** The figures of the other processes. A process that does not respond within two seconds is left out. */
   readonly others: Effect.Effect<ReadonlyArray<Figures>>
 }
 

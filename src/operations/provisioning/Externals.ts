@@ -23,7 +23,10 @@ export const make = (sql: SqlClient) => ({
       ([row]) => row
     ),
 
-  /** Assigns the external id to `id`. Fails the transaction if the external id belongs to another resource, or if `id` already has another one. */
+  /**
+   * Assigns the external id to `id`. Fails the transaction if the external id belongs to a resource other than `before` (`id` by default), or if `id`
+   * already has another external id.
+   */
   claim: (kind: Kind, external_id: string, id: string, before: External | undefined, now: number): Statement =>
     statement(
       sql`INSERT INTO tollgate_provisioning_externals (kind, external_id, id, created_at)
@@ -34,7 +37,7 @@ export const make = (sql: SqlClient) => ({
       1
     ),
 
-  /** Fails the transaction if credit was already given for this external id. */
+  /** Records that credit was given. Fails the transaction if this was already recorded. */
   credited: (kind: Kind, external_id: string, now: number): Statement =>
     statement(
       sql`UPDATE tollgate_provisioning_externals SET credited_at = ${now}

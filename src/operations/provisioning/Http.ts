@@ -16,7 +16,7 @@ import type { PersonWanted } from "./Provision.ts"
 
 const answered = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.map(storable(effect), (result) => envelope(result))
 
-/** Runs an action of the current operator and returns its result. */
+/** Runs an action as the current operator and wraps its result in the envelope. */
 const by = <A, E, R>(act: (operator: SignedInOperator) => Effect.Effect<A, E, R>) =>
   answered(Effect.flatMap(CurrentOperator, act))
 
@@ -27,7 +27,7 @@ const mayGive = ({ scopes }: SignedInOperator, wanted: Partial<Pick<PersonWanted
     : new InsufficientScope({ message: "this management key needs the scope grants to give credit", scope: "grants" })
 
 /**
- * Checks for the scope `tenants`. Adding a person to a tenant requires it, because a member may spend the tenant's credit and an invited owner may
+ * Checks for the scope `tenants`. Adding a person to a tenant requires it, because a member can spend the tenant's credit and an invited owner can
  * change the tenant.
  */
 const mayPlace = ({ scopes }: SignedInOperator, tenant: string | undefined) =>

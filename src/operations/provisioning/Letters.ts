@@ -1,4 +1,4 @@
-/** Composes emails to people whom the operator creates or invites. The service's outbox sends the emails, so a command needs no mail server. */
+/** Composes emails to people that the operator creates or invites. The service's outbox sends the emails, so a command needs no mail server. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
@@ -56,7 +56,7 @@ const letterOf = (
   ].join("\n\n")
 })
 
-/** Stores an email with its console link. Returns `undefined` if an email with this key already exists. */
+/** Stores an email with its console link. Returns the link's expiry, or `undefined` if an email with this key already exists. */
 const mailed = Effect.fnUntraced(function* (
   { info, links, outbox, writer }: Dependencies,
   by: Operator,

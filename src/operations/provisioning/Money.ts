@@ -13,7 +13,7 @@ import type { Parts } from "./Provisioning.ts"
 
 const description = "granted by the operator"
 
-/** Gives credit once per external id. The transaction also records that the id has received credit. */
+/** Gives credit once per external id. The same transaction records that the id has received credit. */
 export const creditOnce = ({ externals, ledger }: Pick<Parts, "externals" | "ledger">) =>
   Effect.fn("Provisioning.creditOnce")(function* (
     by: Operator,

@@ -89,7 +89,6 @@ const putting = (parts: Parts): TenantsContract["put"] =>
     return yield* shown(parts, id, external_id, !isOpen)
   })
 
-/** Creates a tenant without an external id. */
 const creating = (parts: Parts): TenantsContract["create"] =>
   Effect.fn("Provisioning.tenants.create")(function* (by, { allowance, name, owner_email, suspended }) {
     const { account_id } = yield* welcomed(parts, owner_email)

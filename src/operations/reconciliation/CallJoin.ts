@@ -5,7 +5,6 @@ import type { BilledKind, BilledLine, BillWindow } from "../../upstream/billing/
 import { nanoOf } from "./Reconciliation.ts"
 import type { Cause, Compared, Difference, Expected, Joined, MeteredCall } from "./Reconciliation.ts"
 
-/** A call as the bill lists it. */
 interface BilledCall {
   readonly id: string
   readonly day: string

@@ -97,7 +97,7 @@ const billedDays = (lines: ReadonlyArray<BilledLine>): ByDay<Theirs> => {
   return days
 }
 
-/** Returns whether shifted hours match the vendor's quantities for every day. */
+/** Returns whether the metered tokens match the vendor's quantities on every day. */
 const agrees = (own: ByDay<Own>, theirs: ByDay<Theirs>): boolean => {
   for (const day of new Set([...own.keys(), ...theirs.keys()])) {
     const kinds = theirs.get(day)?.kinds
@@ -126,7 +126,6 @@ const expectedOf = (own: Own): Nano => nanoOf([...own.kinds.values()].reduce((su
 const billedOf = (theirs: Theirs | undefined): Nano =>
   [...(theirs?.kinds.values() ?? [])].reduce((sum, { amount }) => sum + (amount ?? 0n), 0n)
 
-/** Collects the differences for one model and day. */
 class Found {
   readonly list: Array<Difference> = []
   readonly day: string
@@ -194,7 +193,7 @@ const priceOf = (own: Own, theirs: Theirs, kind: BilledKind, tokens: number): Na
 
 const magnitude = (amount: Nano): Nano => (amount < 0n ? -amount : amount)
 
-/** Finds the cause of a difference that remains even though the tokens agree. */
+/** Finds the cause of a difference that different token counts do not explain. */
 const causeOfRest = (rest: Nano, tolerance: Nano, tier: string | undefined, isCounted: boolean): Cause => {
   if (magnitude(rest) <= tolerance) return "rounding"
   if (tier !== undefined) return "kind"
@@ -221,7 +220,7 @@ const compare = (found: Found, own: Own, theirs: Theirs): void => {
     }
     const difference = (charge?.amount ?? 0n) - nanoOf(own.kinds.get(kind)?.atto ?? 0n)
     if (tokens !== 0) found.add(cause, kind, amount, tokens, note)
-    // The tokens of each call may have been rounded.
+    // The vendor may have rounded each call's amount.
     const tolerance = (charge?.resolution ?? 0n) + BigInt(own.requests) + 1n
     const left = difference - amount
     if (left !== 0n) found.add(causeOfRest(left, tolerance, charge?.tier, isCounted), kind, left, null, charge?.tier)
@@ -231,7 +230,7 @@ const compare = (found: Found, own: Own, theirs: Theirs): void => {
   found.add(causeOfRest(rest, tolerance, all.tier, isCounted), "all", rest, null)
 }
 
-/** Finds the differences for a model and day, using the vendor's hours. */
+/** Finds the differences for a model and day. `own` contains the metered calls of the vendor's day. */
 const differencesOf = (day: string, model: string, own: Own | undefined, theirs: Theirs | undefined): Found => {
   const found = new Found(day, model)
   if (own === undefined || (own.requests === 0 && own.kinds.size === 0 && own.failed === 0 && own.retries === 0)) {
@@ -243,7 +242,7 @@ const differencesOf = (day: string, model: string, own: Own | undefined, theirs:
   return found
 }
 
-/** Makes the sum exact. This is necessary because each kind is rounded, but the total is rounded only once. */
+/** Makes the sum exact: each kind is rounded, but the total only once. */
 const settleRounding = (found: Found, difference: Nano): void => {
   const left = difference - found.sum
   if (left !== 0n) found.add(magnitude(left) <= 16n ? "rounding" : "unexplained", "all", left, null)
@@ -251,7 +250,6 @@ const settleRounding = (found: Found, difference: Nano): void => {
 
 const noteOf = (shift: number): string => `the vendor's day begins at ${shift < 0 ? shift + 24 : shift}:00 UTC`
 
-/** Compares one model day by day. */
 const joinModel = (
   model: string,
   metered: ReadonlyArray<Metered>,

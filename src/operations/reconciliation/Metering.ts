@@ -30,7 +30,7 @@ const kindOf: { readonly [Name in TokenDetail]: BilledKind } = {
   completion_image_tokens: "output"
 }
 
-/** The kinds whose price line applies, in order, to a kind without its own line. */
+/** For a kind without its own price line, the quantities to try instead, in order. */
 const wider: { readonly [Name in TokenDetail]: ReadonlyArray<Quantity> } = {
   cached_audio_tokens: ["cached_tokens", "prompt_tokens"],
   cached_tokens: ["prompt_tokens"],
@@ -49,13 +49,13 @@ const linesOfCost = ({ completion_price, prompt_price, request_price }: VendorCo
   { quantity: "requests", unit: "request", price: request_price }
 ]
 
-/** Where a model is served: the vendor's name for it, and the vendor's price. */
+/** A model at an upstream: the vendor's name for it, and the prices of the expected cost. */
 interface Served {
   readonly model: string
   readonly lines: ReadonlyArray<PriceLine>
 }
 
-/** Returns the vendor's name and price for a model at an upstream. */
+/** Returns a function that finds the vendor's name and the prices for a call's model at its upstream. */
 export const servedLookup = (models: ReadonlyArray<Model>): ((call: VendorCall) => Served | undefined) => {
   const served = new Map(
     models.flatMap((model) =>
@@ -107,7 +107,6 @@ const expectedOf = (call: VendorCall, lines: ReadonlyArray<PriceLine>): Kinds =>
 const isCut = ({ error_type }: VendorCall): boolean =>
   error_type === "client_disconnected" || error_type === "upstream_error"
 
-/** Converts a call to the join's input. */
 export const meteredCallOf = (call: VendorCall, served: Served | undefined): MeteredCall => {
   const { at, cost, requests, usage_id } = call
   // A failed call without a cost used nothing, as far as this service knows.
@@ -147,7 +146,6 @@ const together = (one: Metered, other: Metered): Metered => {
   }
 }
 
-/** Sums calls by hour and model. */
 export class Hours {
   private readonly sums = new Map<string, Metered>()
 

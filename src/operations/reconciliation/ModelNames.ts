@@ -8,7 +8,10 @@ const plain = (name: string): string =>
     .replace(/(?:-v\d+)?(?::\d+)?$/, "")
     .replaceAll(/[^a-z0-9]+/g, "-")
 
-/** Finds the known model for a name on a bill. Returns the name itself if none or several match. An identical name always wins. */
+/**
+ * Returns a function that finds the known model for a name on a bill. It returns the name itself if none or several match. An identical name always
+ * wins.
+ */
 export const nameLookup = (known: ReadonlySet<string>): ((billed: string) => string) => {
   const plainly = new Map<string, string | undefined>()
   for (const name of known) plainly.set(plain(name), plainly.has(plain(name)) ? undefined : name)

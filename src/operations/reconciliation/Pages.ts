@@ -1,6 +1,6 @@
 /**
- * Reads a bill page by page. Stores each page with its cursor, so that an interrupted read continues where it stopped. The pages of a window are
- * deleted together with its result, or after a day, because the bill may change within a day.
+ * Reads a bill page by page. Stores each page with its cursor, so that an interrupted read continues where it stopped. Storing a window's result
+ * deletes its pages. A read ignores pages that are more than a day old, because the bill may have changed.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect, Schedule } from "effect"
@@ -55,7 +55,7 @@ const stored = ({ sql }: PageParts, vendor: string, { first, last }: BillWindow,
       ORDER BY number`
   )
 
-/** Deletes the pages of a window. */
+/** Creates the statement that deletes the pages of a window. */
 export const forgotten = (sql: SqlClient, vendor: string, { first, last }: BillWindow): Statement =>
   statement(
     sql`DELETE FROM tollgate_reconciliation_pages WHERE vendor = ${vendor} AND first = ${first} AND last = ${last}`
@@ -63,7 +63,7 @@ export const forgotten = (sql: SqlClient, vendor: string, { first, last }: BillW
 
 const unavailable = (vendor: string, why: string) => new BillUnavailable({ message: `the bill of ${vendor}: ${why}` })
 
-/** Errors that another attempt may avoid. */
+/** Returns whether another attempt may succeed. */
 const isTransient = (status: number): boolean => status === 429 || status >= 500
 
 /** Requests one page, with up to five attempts that are one, two, four and eight seconds apart. */
@@ -145,7 +145,6 @@ const keep = (
     })
   )
 
-/** Reads the bill for a window from the vendor's API. */
 export const billOf = (parts: PageParts, vendor: BillingVendor, window: BillWindow) =>
   Effect.scoped(
     Effect.gen(function* () {

@@ -1,8 +1,6 @@
-/** Errors of the reconciliation. */
 import { Data, Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The vendor's day was not reconciled. */
 export class ReconciliationNotFound extends Problem<ReconciliationNotFound>()("ReconciliationNotFound", {
   status: 404,
   error: "this vendor's day was not reconciled",

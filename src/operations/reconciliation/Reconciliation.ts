@@ -47,9 +47,9 @@ export interface Metered {
   readonly requests: number
   /** Calls that failed and cost nothing. */
   readonly failed: number
-  /** Calls whose stream ended early. */
+  /** Calls with a stream that ended early. */
   readonly cut: number
-  /** Attempts before the one that served the call. */
+  /** Attempts before the attempt that served the call. */
   readonly retries: number
   /** The charges to tenants. */
   readonly charged: Nano
@@ -94,14 +94,13 @@ export interface Joined {
   readonly differences: ReadonlyArray<Difference>
 }
 
-/** Sums the differences of a cause. */
 export interface CauseSum {
   readonly cause: Cause
   readonly amount: Nano
   readonly lines: number
 }
 
-/** Returns the part of a bill whose calls are known, from 0 to 1. Returns 1 if nothing was billed. */
+/** Returns the part of a bill that known calls account for, from 0 to 1. If nothing was billed, returns 1 unless unknown calls have an amount. */
 export const coverageOf = (billed: Nano, causes: ReadonlyArray<CauseSum>): number => {
   const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
   return billed <= 0n ? (unknown > 0n ? 0 : 1) : Math.max(0, 1 - Number(unknown) / Number(billed))
@@ -115,7 +114,6 @@ const sums = {
   vendor: Schema.String,
   day: Schema.String,
   reconciled_at: Schema.String,
-  /** The vendor's bill for the day. */
   billed: Usd,
   /** The cost of the metered calls at the configured prices. */
   expected: Usd,
@@ -123,7 +121,6 @@ const sums = {
   charged: Usd,
   /** The billed amount minus the expected amount. */
   drift: Usd,
-  /** The part of the bill that known calls account for, from 0 to 1. */
   coverage: Schema.Number,
   causes: Schema.Array(CauseSums)
 } as const
@@ -134,7 +131,7 @@ export const ReconciliationLine = Schema.Struct(sums).annotations({ identifier: 
 /** A vendor that is configured or has results. */
 export const ReconciledVendor = Schema.Struct({
   vendor: Schema.String,
-  /** The billing API that the loop reads. Null if bills are given as files, or if the vendor is not configured any more. */
+  /** The billing API that the loop reads. Null if bills are given as files, or if the vendor is no longer configured. */
   api: Schema.NullOr(Schema.String),
   /** The first and the last compared day. Null if no day was compared. */
   first_day: Schema.NullOr(Schema.String),
@@ -183,7 +180,7 @@ export const ReconciliationPeriod = Schema.Struct({
 }).annotations({ identifier: "ReconciliationPeriod" })
 export interface ReconciliationPeriod extends Schema.Schema.Type<typeof ReconciliationPeriod> {}
 
-/** A stored difference with its day. `amount` is billed less expected. */
+/** A stored difference with its day. `amount` is the billed minus the expected amount. */
 export const ReconciledDifference = Schema.Struct({ day: Schema.String, ...differenceFields }).annotations({
   identifier: "ReconciledDifference"
 })

@@ -3,7 +3,8 @@
  *
  * Where the specification is silent:
  * - Only closed days are compared: the vendor's UTC day must be over, and its bill must have had time to settle.
- * - The loop compares the last three closed days again, because vendors correct bills. It never requests days that the vendor no longer reports.
+ * - The loop compares the last three closed days again, because vendors correct bills. The loop never requests days that the vendor no longer
+ *   reports.
  * - A bill that lists calls is joined by call; any other is joined by day, model and kind of token (`Join`).
  * - Coverage is the part of a bill that known calls account for.
  */
@@ -49,7 +50,6 @@ type Failed = CannotReconcile | BillUnavailable | BooksUnavailable | Conflict
 export interface ReconciliationsContract extends Stored.StoredContract {
   /** Reads the bill for these days from the vendor's API and compares it. */
   readonly reconcile: (vendor: string, window: BillWindow) => Effect.Effect<ReadonlyArray<ReconciliationLine>, Failed>
-  /** Compares a bill from a file. */
   readonly reconcileFile: (
     vendor: string,
     window: BillWindow,
@@ -69,7 +69,6 @@ export class Reconciliations extends Context.Tag("tollgate/reconciliation/Reconc
   static readonly layerJobs = Loop.layer(Reconciliations, ({ job }) => [job])
 }
 
-/** The maximum number of days per comparison. */
 const daysMax = 31
 /** The maximum number of differences stored per vendor and day. The service stores the largest differences, but the sums include all of them. */
 const differencesMax = 5_000
@@ -100,7 +99,6 @@ const make = Effect.gen(function* () {
   } satisfies ReconciliationsContract
 })
 
-/** Adds the configured vendors without results. */
 const vendorsOf = ({ sql, vendors }: Parts): ReconciliationsContract["vendors"] =>
   Effect.map(Stored.spans(sql), (spans) => {
     const apis = new Map(vendors.map(({ api, name }) => [name, api ?? null]))
@@ -124,7 +122,7 @@ const vendorNamed = ({ vendors }: Parts, name: string): Effect.Effect<BillingVen
   })
 }
 
-/** Returns the last day whose bill no longer changes. */
+/** Returns the last day with a closed bill. */
 const lastClosed = ({ api }: BillingVendor, now: number): string =>
   toDay(now - (api === undefined ? 0 : billingApis[api].closes_after_ms) - dayMillis)
 
@@ -252,7 +250,7 @@ const resultOf = (vendor: string, day: string, now: number, joined: Joined): Res
 const asText = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? part.toString() : part))
 
-/** Replaces the results for a window. */
+/** Replaces the results for a window and deletes its stored pages. */
 const replacing = (
   { sql }: Parts,
   vendor: string,
@@ -297,7 +295,7 @@ const due = Effect.fnUntraced(function* ({ sql }: Parts, vendor: BillingVendor) 
   return { first: first < earliest ? earliest : first, last }
 })
 
-/** Compares the due days of all vendors. A vendor that fails does not affect the others. */
+/** Compares the due days of all vendors. A failing vendor does not affect the others. Fails with the first problem. */
 const turn = (parts: Parts) =>
   Effect.forEach(
     parts.vendors.filter(({ api }) => api !== undefined),

@@ -1,4 +1,4 @@
-/** Reads `reconciliation` in the configuration: the vendors whose bills are compared with the metered calls. */
+/** Reads `reconciliation` in the configuration: the vendors with bills to compare with the metered calls. */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Redacted } from "effect"
 import { Address, NonEmpty, secretOf } from "../../kernel/Setting.ts"
@@ -23,7 +23,6 @@ const Vendor = Schema.Struct({
 )
 
 export const fields = {
-  /** The vendors whose bills are compared, by name. */
   reconciliation: Schema.optionalWith(Schema.Record({ key: NonEmpty, value: Vendor }), { default: () => ({}) })
 }
 

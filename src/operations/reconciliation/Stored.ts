@@ -2,9 +2,9 @@
  * Reads the stored reconciliations.
  *
  * Where the specification is silent:
- * - A period has at most 400 days and 10,000 rows of days and models. More are left out, the oldest first.
- * - Differences are listed by day, newest first, and the largest of a day first. A page reads at most 31 days. It may therefore be short, or empty,
- *   and still have a next one. A day that is compared again between two pages is read in its new state.
+ * - A period has at most 400 days and 10,000 rows of days and models. It omits the oldest days and rows beyond these limits.
+ * - Differences are listed by day, newest first, and the largest of a day first. A page reads at most 31 days. A page can therefore be short or empty
+ *   and still have a next page. A day that is compared again between two pages is read in its new state.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -64,7 +64,7 @@ export interface StoredContract {
 
 const listMax = 400
 const rowsMax = 10_000
-/** The most days of differences that a page reads. Each has up to a megabyte. */
+/** The maximum number of days that a page reads. Each day's differences take up to a megabyte. */
 const daysPerPage = 31
 
 export const make = (sql: SqlClient): StoredContract => ({
@@ -202,7 +202,7 @@ const endOfDay = 999_999_999
 
 type Wanted = (one: Stored<Difference>) => boolean
 
-/** Adds up to `limit` records of a day. Returns where the next page begins if the day has more. */
+/** Adds up to `limit` records of a day. Returns the next page's cursor if the day has more. */
 const addFrom = (
   json: string,
   day: string,

@@ -20,7 +20,7 @@ const make = Effect.gen(function* () {
     if (authorization === undefined) return yield* new MissingAuthorization()
     const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
     if (given !== undefined && isRight(given)) return
-    // Limits the rate of token attempts per address.
+    // Limits the rate of failed attempts per address.
     yield* limits.take("scim", request)
     return yield* new InvalidToken()
   })

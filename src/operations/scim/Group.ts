@@ -31,7 +31,7 @@ export const shown = (group: StoredGroup, base: string, withMembers: boolean): R
   meta: metaOf("Group", `${base}/Groups/${group.id}`, group)
 })
 
-/** Reads the ids in a value for `members`, an array of objects or a single object. */
+/** Reads the ids in a value for `members`: one element or an array of elements. An element is an id, or an object with the id as its `value`. */
 const membersIn = (value: unknown): Either.Either<ReadonlyArray<string>, InvalidValue> => {
   if (value === undefined || value === null) return Either.right([])
   const ids = (Array.isArray(value) ? value : [value]).map((one: unknown) =>
@@ -49,7 +49,6 @@ const named = (value: unknown): Either.Either<string, InvalidValue> =>
       : Either.right(name)
   )
 
-/** Reads a group from the body of a POST or PUT. */
 export const groupIn = (body: Body): Either.Either<Group, InvalidValue> =>
   Either.gen(function* () {
     return {
@@ -94,7 +93,6 @@ const set = (
     }
   })
 
-/** Applies the operations to the group. */
 export const patched = (
   group: Group,
   operations: ReadonlyArray<Operation>

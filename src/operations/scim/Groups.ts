@@ -101,7 +101,7 @@ const known = Effect.fnUntraced(function* ({ sql }: Parts, members: ReadonlyArra
   }
 })
 
-/** Updates the teams of people whose groups have changed. The update is idempotent, so an interrupted request can be repeated. */
+/** Updates the teams of people after their groups have changed. The update is idempotent, so an interrupted request can be repeated. */
 const applied = Effect.fnUntraced(function* ({ registration, sql }: Parts, accounts: Iterable<string>) {
   for (const account of accounts) {
     const rows = yield* Effect.orDie(
@@ -131,7 +131,6 @@ const creating = (parts: Parts): GroupsContract["create"] =>
     return { ...row, members }
   })
 
-/** Applies a change that is computed from the stored group. */
 const changing = (parts: Parts) =>
   Effect.fn("Scim.groups.change")(function* <E>(id: string, change: (group: Group) => Effect.Effect<Group, E>) {
     const { sql, writer } = parts

@@ -7,7 +7,7 @@ export class ResourceNotFound extends Problem<ResourceNotFound>()("ResourceNotFo
   code: "scim_not_found"
 }) {}
 
-/** Another user already has this `userName`, or another group this `displayName`. */
+/** Another user has this `userName`, another group has this `displayName`, or the account has a different `userName`. */
 export class NotUnique extends Problem<NotUnique>()("NotUnique", {
   status: 409,
   error: "another resource already has this name, or this person is provisioned under a different name",

@@ -2,10 +2,10 @@
  * SCIM 2.0 (RFC 7643 and 7644). A company's directory uses it to create, change and remove people. The directory's groups add people to teams.
  *
  * Where the specification is silent:
- * - A user is an account. POST creates the account, or adopts the one that has verified the same address. The user's id is the account's id.
+ * - A user is an account. POST creates the account, or adopts the account that has verified the same address. The user's id is the account's id.
  * - `active: false` and DELETE suspend the person: their sign-ins end and their keys stop working. DELETE also revokes the keys and deletes the
- *   passkeys. The account keeps its credit and records, and a later POST with the same address restores it. `active: true` ends any suspension,
- *   because the directory decides.
+ *   passkeys. The account keeps its credit and records, and a later POST with the same address restores it. `active: true` ends the directory's
+ *   suspension, but not the operator's.
  * - A new `userName` or address changes the directory's record. The account keeps its verified address.
  * - Group rules must state the provider `scim`. The groups of the directory and those of an identity provider do not remove each other's memberships.
  * - Filters are limited to `eq` on names and ids. Bulk requests, sorting, ETags and password changes are not supported, as `ServiceProviderConfig`

@@ -21,7 +21,6 @@ export class ScimBearer extends Context.Tag("tollgate/scim/ScimBearer")<
   ScimBearer,
   { readonly token: Redacted.Redacted | undefined }
 >() {
-  /** Provides no token, for a service without a directory. */
   static readonly layerNone = Layer.succeed(ScimBearer, { token: undefined })
 }
 

@@ -51,7 +51,7 @@ export const shown = (user: StoredUser, base: string): Resource => ({
   meta: metaOf("User", `${base}/Users/${user.account_id}`, user)
 })
 
-/** Returns the name for the account. */
+/** Returns the account's name: the display name, else the given and family name, else the address without its domain. */
 export const nameOf = ({ display_name, email, family_name, given_name }: User): string =>
   (display_name || `${given_name} ${family_name}`.trim() || email.slice(0, email.lastIndexOf("@"))).slice(0, 100)
 
@@ -139,7 +139,10 @@ const setAll = (user: User, attributes: Body): Either.Either<User, InvalidValue>
     Either.right(user)
   )
 
-/** Applies the operations to the user. Removing an attribute clears its value; removing `active` deactivates the user. */
+/**
+ * Applies the operations to the user. Removing an optional text clears it, and removing `active` deactivates the user. Removing `userName` fails.
+ * Removing `name` or an address has no effect.
+ */
 export const patched = (
   user: User,
   operations: ReadonlyArray<Operation>

@@ -1,4 +1,4 @@
-/** Manages the directory's users. Each user is an account whose name and activation the directory controls. */
+/** Manages the directory's users. The directory controls the name and activation of each user's account. */
 import { Clock, Effect } from "effect"
 import * as Statements from "../../books/ledger/write/Statements.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -31,7 +31,7 @@ const patchedBy = (user: User, body: Body) => Effect.flatMap(operationsIn(body),
 
 type Row = Omit<StoredUser, "active">
 
-/** Adds whether the user is active. A person whom the operator suspended is also inactive. */
+/** Adds whether the user is active. A person that the operator suspended is also inactive. */
 const withState = ({ tenants }: Parts, row: Row) =>
   Effect.map(tenants.isSuspended(row.account_id as AccountId), (suspended): StoredUser => ({
     ...row,
@@ -126,7 +126,6 @@ const creating = (parts: Parts): UsersContract["create"] =>
     return yield* withState(parts, row)
   })
 
-/** Applies a change that is computed from the stored user. */
 const changing = (parts: Parts) =>
   Effect.fn("Scim.users.change")(function* <E>(id: string, change: (user: User) => Effect.Effect<User, E>) {
     const { sql, tenants, writer } = parts
