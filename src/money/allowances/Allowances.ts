@@ -52,9 +52,12 @@ export interface AllowancesContract {
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<AllowanceEnded, AllowanceNotFound | BooksUnavailable>
   readonly find: (tenant: TenantId) => Effect.Effect<Allowance, AllowanceNotFound>
-  /** Lists allowances by tenant id, starting after `after`. */
+  /**
+   * Lists active allowances by tenant id, starting after `after`. Omits an allowance if its plan is no longer configured, so a page can be shorter
+   * than `limit`.
+   */
   readonly list: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Allowance>>
-  /** Grants all due periods. `failed` is the number of tenants whose grant failed. `layerJobs` runs it. */
+  /** Grants all due periods. `failed` is the number of failed renewals. The job runs this effect. */
   readonly renewDue: Effect.Effect<{ readonly failed: number }>
   readonly job: Loop.Job
 }

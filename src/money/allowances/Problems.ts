@@ -11,7 +11,6 @@ export class AllowanceNotFound extends Problem<AllowanceNotFound>()("AllowanceNo
   details: {}
 }) {}
 
-/** The configuration contains no plan with this name, or the plan has no allowance. */
 export class AllowancePlanUnknown extends Problem<AllowancePlanUnknown>()("AllowancePlanUnknown", {
   status: 422,
   error: "no configured plan with this name has an allowance",

@@ -28,7 +28,6 @@ export class PaymentDeclined extends Problem<PaymentDeclined>()("PaymentDeclined
   details: {}
 }) {}
 
-/** A charge is in flight, or the last attempt was less than ten minutes ago. */
 export class AutoReloadBusy extends Problem<AutoReloadBusy>()("AutoReloadBusy", {
   status: 409,
   error: "a charge is in flight or was attempted less than ten minutes ago",

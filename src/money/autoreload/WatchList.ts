@@ -9,7 +9,6 @@ import type { Watched } from "./Watched.ts"
 export const make = () => {
   /** The watched balances by billing account. A movement of any other account costs only one lookup. */
   const byAccount = new Map<string, Watched>()
-  /** Balances with crossings to handle. */
   const crossed = new Set<Watched>()
   /** Balances with a due reload, each with the earliest start of its attempt. */
   const due = new Map<Watched, number>()

@@ -8,7 +8,6 @@ import { PageQuery, Paginated } from "../../kernel/Page.ts"
 export interface Credits extends Schema.Schema.Type<typeof Credits> {}
 export const Credits = Schema.Struct({ balance: Usd }).annotations({ identifier: "Credits" })
 
-/** The possible sources of a ledger entry. */
 export const entrySources = [
   "purchase",
   "registration_bonus",

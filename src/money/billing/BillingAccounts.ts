@@ -39,7 +39,6 @@ export interface BillingAccountsContract {
     readonly caller: Actor
     readonly change: BillingChange
   }) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole | BooksUnavailable>
-  /** Returns the addresses that receive billing emails. */
   readonly billingEmails: (tenant: TenantId) => Effect.Effect<ReadonlyArray<string>>
   /** Reads with one query whether plain members may spend each tenant's credit. */
   readonly memberSpend: (

@@ -60,7 +60,7 @@ const text = (max: number) =>
     })
   )
 
-// Calls cannot have any other tags or end users, so a budget for one would never count a call.
+// Calls have no other tags or end users, so a budget for any other would never count a call.
 const Tag = Schema.String.pipe(
   Schema.filter((tag) => isTag(tag), {
     message: () => `must be name=value, or only the name of a tag: ${nameRule}, and ${valueRule}`

@@ -234,7 +234,7 @@ const raisedTo = ({ terms }: Budget, now: number): ReadonlyArray<string> => {
   return [`The limit is raised to ${toDecimal(limit)} USD: ${raises.join(", ")}.`]
 }
 
-/** Returns whether any limit, including its raises, is used up. */
+/** Returns whether the limit on USD (with open raises), tokens or requests is used up. */
 const isUsedUp = ({ requests, spent, terms, tokens }: Budget, now: number): boolean => {
   const usd = usdLimit(terms, now)
   const { limit } = terms
@@ -248,7 +248,7 @@ const isUsedUp = ({ requests, spent, terms, tokens }: Budget, now: number): bool
 /** Formats a time as `2026-11-26 14:00 UTC`. */
 const whenOf = (at: number): string => `${toIso(at).slice(0, 16).replace("T", " ")} UTC`
 
-/** States how much of each limit is used. */
+/** States how much of each limit is used. The USD limit does not include raises. */
 const usedOf = ({ requests, spent, terms: { limit }, tokens }: Budget): ReadonlyArray<string> => [
   ...(limit.usd === undefined ? [] : [`${toDecimal(spent)} of ${toDecimal(limit.usd)} USD`]),
   ...(limit.tokens === undefined ? [] : [`${tokens} of ${limit.tokens} tokens`]),

@@ -10,7 +10,6 @@ export class BudgetNotFound extends Problem<BudgetNotFound>()("BudgetNotFound", 
   details: {}
 }) {}
 
-/** Only the operator can change the budget. */
 export class BudgetOfOperator extends Problem<BudgetOfOperator>()("BudgetOfOperator", {
   status: 403,
   error: "the service's operator set this budget; only the operator may change or delete it",

@@ -1,4 +1,4 @@
-/** Live events, and the cursor with which a client continues after a lost connection. */
+/** Live events, and the cursor for continuing after a lost connection. */
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { Notification } from "../../people/notifications/Notification.ts"

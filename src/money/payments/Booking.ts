@@ -23,7 +23,8 @@ interface Parts {
 export const make = (parts: Parts) => ({
   book: book(parts),
   /**
-   * Applies refunds and disputes to a payment and updates the books. Without any, books an amount that an earlier version of the service left due.
+   * Applies refunds and disputes to a payment and updates the books. If `received` is empty, books an amount that an earlier version of the service
+   * left due.
    */
   applyMovements: (payment_id: string, received: ReadonlyArray<Movement>) =>
     applyMovements(parts, payment_id, received),
@@ -146,7 +147,7 @@ const changeOf = (
   news: ReadonlyArray<Movement>
 ): ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>> => {
   if (by === 0n) return []
-  // A credit whose reference is the payment's id would be the purchase itself.
+  // A credit with the payment's id as its reference would be the purchase itself.
   const { id, kind } = news.find((one) => one.kind !== "total") ?? news[0] ?? { id: payment, kind: undefined }
   if (by > 0n) {
     const why = kind === undefined ? "refunded or disputed" : kind === "dispute" ? "disputed" : "refunded"

@@ -21,7 +21,6 @@ import type { Move, TransferId } from "./States.ts"
 /** The row was no longer in the expected state. */
 export type Conflict = Extract<Refusal, { readonly _tag: "Conflict" }>
 
-/** The row of a new transfer. */
 export interface NewRow extends Draft {
   readonly id: TransferId
   readonly billing_account_id: BillingAccountId

@@ -186,7 +186,7 @@ const mayResend = ({ id: transfer_id, resent_at }: Row, now: number): Effect.Eff
   return new TransferResendTooSoon({ transfer_id, resent_at, retry_after })
 }
 
-/** Hashes the request. The hash is stored and compared with later requests with this key, so its format must not change. */
+/** The hash is stored and compared with later requests with this key, so its format must not change. */
 const hashOf = (draft: Draft): string =>
   createHash("sha256")
     .update(JSON.stringify([`${draft.amount}`, draft.recipient_email, draft.kind, draft.reason, draft.message]))

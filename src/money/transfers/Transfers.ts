@@ -70,7 +70,6 @@ export interface Parts {
   readonly dailyLimit: DailyLimit.DailyLimit
 }
 
-/** A transfer, and the caller who acts on it. */
 export interface TransferOf {
   readonly caller: Actor
   readonly transfer_id: TransferId
@@ -138,7 +137,10 @@ export interface TransfersContract {
     readonly caller: Actor
     readonly token: string
   }) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** Expires all due transfers and returns their number. Reading a due transfer also expires it, so reads are correct without the job. */
+  /**
+   * Expires all due transfers and returns the number of expired transfers. Reading a due transfer also expires it, so reads are correct without the
+   * job.
+   */
   readonly expire: Effect.Effect<number, BooksUnavailable>
   /** The job that expires transfers on time. `layerJobs` runs it. */
   readonly job: Loop.Job
@@ -205,7 +207,7 @@ const make = Effect.gen(function* () {
   } satisfies TransfersContract
 })
 
-/** Invalidates the links of pending transfers. The transfers themselves survive a new secret unchanged. */
+/** A new secret invalidates the links of pending transfers. The transfers themselves do not change. */
 export const transferLinksEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_transfers WHERE status = 'pending' AND expires_at > ${now}`,

@@ -33,7 +33,7 @@ export const HeldKey = Schema.Struct({
   spending_limit_period,
   spent_usd,
   reserved_usd,
-  /** The part of the limit that is neither spent nor reserved. The balance may be lower. */
+  /** The part of the limit that is neither spent nor reserved. The balance can be lower. */
   remaining_usd: Schema.optional(Usd),
   /** The start of the next month, if the limit is monthly. */
   renews_at: Schema.optional(Moment),
@@ -106,7 +106,7 @@ const limitsOf = (
     spending_limit_period,
     spent_usd: spent,
     reserved_usd: reserved,
-    // A lowered limit may be below the amount already spent.
+    // A lowered limit can be below the amount already spent.
     remaining_usd: notBelowZero(spending_limit_usd - spent - reserved),
     ...(spending_limit_period === "month" && { renews_at: nextMonthOf(now) })
   }

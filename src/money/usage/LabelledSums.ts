@@ -42,7 +42,6 @@ const read = Effect.fnUntraced(function* (
   return rows.flat()
 })
 
-/** Sums a tenant's calls by period. */
 export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
   const dimensions = yield* dimensionsBy(parts.sql, asked.tenant_id, asked.filter)
   return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))

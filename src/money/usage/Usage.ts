@@ -27,11 +27,11 @@ const TokenDetails = Schema.Struct({
 export const labels = {
   /** Absent if the call had no tags. */
   tags: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), { exact: true }),
-  /** The caller's own end user, as specified in the request. */
+  /** The end user that the request specified. */
   end_user: Schema.optionalWith(Schema.String, { exact: true }),
   /** The run that owns the calling key. */
   run_id: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The ids of the budgets that admitted the call. Absent if none applied. */
+  /** The ids of the budgets that counted the call. Absent if none did. */
   budgets: Schema.optionalWith(Schema.Array(Schema.String), { exact: true })
 } as const
 

@@ -36,10 +36,10 @@ interface Row extends Omit<VendorCall, "cost" | "success" | "token_details" | "r
   readonly vendor_request: string | null
 }
 
-/** The allowance for nodes whose clocks are behind: a later row may state an earlier time. */
+/** The allowance for nodes whose clocks are behind: a later row can state an earlier time. */
 const slack = hour
 
-/** Finds the first row at or after `at` by bisection. This works because rows are written in chronological order, apart from the slack. */
+/** Finds the first row at or after `at` by bisection. Rows are written in chronological order, apart from the slack. */
 const firstRow = (sql: SqlClient, at: number, end: number) =>
   Effect.gen(function* () {
     let [low, high] = [0, end + 1]

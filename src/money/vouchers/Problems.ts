@@ -9,7 +9,6 @@ export class VoucherNotFound extends Problem<VoucherNotFound>()("VoucherNotFound
   code: "voucher_not_found"
 }) {}
 
-/** The voucher has been redeemed by the maximum number of tenants. */
 export class VoucherUsedUp extends Problem<VoucherUsedUp>()("VoucherUsedUp", {
   status: 409,
   error: "the voucher is used up",
