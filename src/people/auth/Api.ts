@@ -98,7 +98,6 @@ const signIn = <const Name extends string>(name: Name, path: `/${string}`) =>
         : `Sign in with ${name}; the first sign-in creates an account and its home tenant`
     )
 
-/** The name of a configured identity provider. */
 const ofProvider = Schema.Struct({ provider: Schema.String })
 
 const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
@@ -148,7 +147,6 @@ const Consented = Schema.Struct({
 
 const Consentable = Schema.Struct({
   client_id: Schema.String,
-  /** The name of the application. */
   client_name: Schema.String,
   /** The scope that the application requested. */
   scope: Schema.String,

@@ -40,7 +40,6 @@ import { Tokens } from "./Tokens.ts"
 import type { TokensContract } from "./Tokens.ts"
 import { userInfoBy } from "./UserInfo.ts"
 
-/** The parameters of an authorization request. */
 export interface AuthorizationRequest {
   readonly client_id?: string | undefined
   readonly redirect_uri?: string | undefined
@@ -81,7 +80,6 @@ export interface TokenRequest {
   readonly device_code?: string | undefined
 }
 
-/** The request that starts the device flow. */
 export interface DeviceRequest {
   readonly client_id?: string | undefined
   readonly scope?: string | undefined
@@ -103,7 +101,6 @@ export interface UserInfo {
 }
 
 export interface AuthorizationContract {
-  /** Validates an authorization request. */
   readonly check: (
     request: AuthorizationRequest
   ) => Effect.Effect<ConsentRequest, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
@@ -114,7 +111,6 @@ export interface AuthorizationContract {
   ) => Effect.Effect<string, BooksUnavailable>
   /** Exchanges a code, a device code or a refresh token for tokens. */
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
-  /** Starts the device flow. */
   readonly beginDevice: (request: DeviceRequest) => Effect.Effect<DeviceCodes, OAuthRefusal | BooksUnavailable>
   /** Finds the device that is waiting for this user code. Returns `undefined` if no device is waiting. */
   readonly findDevice: (user_code: string) => Effect.Effect<DeviceConsent | undefined>

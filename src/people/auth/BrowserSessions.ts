@@ -49,7 +49,7 @@ export interface BrowserSessionsContract {
     readonly account_id: AccountId
     readonly tenant_id: TenantId
   }) => Effect.Effect<Held, BooksUnavailable>
-  /** Creates an access token for the session's user, in `tenant_id` if given. */
+  /** Creates an access token for the session's user, in `tenant` if given, and otherwise in the tenant requested last. */
   readonly access: (
     cookie: string | undefined,
     tenant: TenantId | undefined
@@ -113,7 +113,10 @@ const make = Effect.gen(function* () {
     return yield* seal({ ...person, family, signed_in_at: now }, now)
   })
 
-  /** Returns the requested tenant, the tenant requested last, or the first tenant with an active membership. */
+  /**
+   * Returns the requested tenant. Fails unless the user is an active member. Without a request, returns the tenant requested last, or else the first
+   * tenant with an active membership.
+   */
   const tenantOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Sealed, asked: TenantId | undefined) {
     if (yield* tenants.isActiveMember(account_id, asked ?? tenant_id)) return asked ?? tenant_id
     if (asked !== undefined) return yield* new NotAMember({ tenant_id: asked })

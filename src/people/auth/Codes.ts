@@ -33,7 +33,7 @@ export interface Code {
   readonly challenge: string
   readonly scope: string
   readonly nonce: string | null
-  /** The time of the user's sign-in; null if unknown. */
+  /** The time of the user's sign-in in milliseconds since 1970. Null if unknown. */
   readonly auth_time: number | null
   readonly expires_at: number
   readonly used_at: number | null

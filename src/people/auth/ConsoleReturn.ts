@@ -18,7 +18,10 @@ export type SignInFailure =
 
 const pageMax = 2_000
 
-/** Returns the console page in `to`, relative to `/console/`, with its query. Replaces the sign-in page and other addresses with the first page. */
+/**
+ * Returns the console page in `to`, relative to `/console/`, with its query. Returns the first page, an empty string, for the sign-in page and for
+ * all other addresses.
+ */
 export const pageIn = (to: string | null): string => {
   const base = "http://console.invalid/console/"
   if (to === null || to.length > pageMax || !URL.canParse(to, base)) return ""
@@ -28,7 +31,6 @@ export const pageIn = (to: string | null): string => {
   return /^sign-in(?:\/|$)/.test(page) ? "" : page + search
 }
 
-/** Returns the console's addresses and its cookie. */
 export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
   const root = `${pathTo("", public_url)}/console`
   const { attributes, name } = ownCookie("tollgate_console", "/console", public_url)

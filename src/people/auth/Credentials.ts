@@ -1,5 +1,6 @@
 /**
- * Authenticates requests: finds the caller that an `Authorization` header identifies, with the specification's texts and order of precedence.
+ * Authenticates requests: finds the caller that an `Authorization` header identifies. The texts and the precedence of errors follow the
+ * specification.
  *
  * Where the specification is silent:
  * - Keys and tokens are cached for at most a minute. A deleted key becomes invalid immediately in this process, and within two seconds on other nodes
@@ -50,7 +51,7 @@ export interface CredentialsContract {
   ) => Effect.Effect<Caller, MissingAuthorization | InvalidToken | InsufficientScope>
   /**
    * Authenticates routes that accept user tokens and keys. An application's token must contain the scope that the route demands, by default `calls`.
-   * Reads the credential as a user token first and then as a key, so an expired user token is refused as a key of invalid format.
+   * Reads a credential with dots as a user token, and any other as a key. An invalid or expired user token fails with `InvalidKeyFormat`.
    */
   readonly keyOrToken: (
     authorization: string | undefined,
@@ -121,7 +122,6 @@ const looksLikeToken = (bearer: string): boolean => bearer.includes(".")
 
 // ---- user tokens --------------------------------------------------------------------------------------------------------
 
-/** A token's caller and scope. */
 interface Holder {
   readonly caller: Caller
   readonly grant: Grant

@@ -209,7 +209,6 @@ const answeringForm =
 
 const noStore = { "cache-control": "no-store", pragma: "no-cache" }
 
-/** The parameters of the OAuth endpoints. */
 interface OAuthForm extends TokenRequest, DeviceRequest {
   readonly token?: string | undefined
 }

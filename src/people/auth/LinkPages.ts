@@ -48,7 +48,7 @@ const form = Effect.fnUntraced(function* (dependencies: Dependencies, query: URL
   return yield* withPending(dependencies, html(unusable === undefined ? 200 : 400, body), nonce)
 })
 
-/** Sends a link (`POST /oauth/link`). Only our own form contains a state that matches the browser's cookie. */
+/** Sends a link (`POST /oauth/link`). Only the service's own form contains a state that matches the browser's cookie. */
 export const request = (dependencies: Dependencies): BrowserContract["requestLink"] =>
   Effect.fnUntraced(function* (http) {
     const { emailSignIn, info, links, state } = dependencies

@@ -45,7 +45,6 @@ shared.</p>
 ${options.providers.map(({ name, url }) => `<a class="button" href="${escape(url)}">Continue with ${escape(name)}</a>`).join("\n")}`
   )
 
-/** Renders the consent page. */
 export const consent = (options: {
   readonly service: string
   readonly client: string

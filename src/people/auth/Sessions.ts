@@ -87,7 +87,6 @@ export interface SessionsContract {
   ) => Effect.Effect<number, BooksUnavailable>
   /** Returns the statements that end all of an account's sign-ins, open codes and console links, for another room's transaction. */
   readonly endingAll: (account: AccountId) => ReadonlyArray<Statement>
-  /** Returns whether a sign-in is still open. */
   readonly isLive: (family: string) => Effect.Effect<boolean>
   /** Exchanges a refresh token for a new pair. `tenant_id` switches to another of the account's tenants. */
   readonly refresh: (request: {

@@ -5,7 +5,7 @@ import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { AccountId } from "../../kernel/Ids.ts"
 
-/** Selects a row if the sign-in in `column` has not ended or the column is NULL. Earlier versions mark ended sign-ins with `revoked_at`. */
+/** Builds a condition: the sign-in in `column` has not ended, or the column is NULL. Earlier versions mark ended sign-ins with `revoked_at`. */
 export const isLive = (sql: SqlClient, column: string): Fragment =>
   sql.literal(
     `(${column} IS NULL OR EXISTS (SELECT 1 FROM tollgate_auth_families f WHERE f.id = ${column} AND f.revoked_at IS NULL))`

@@ -58,7 +58,6 @@ const userToken =
       { demand }
     )
 
-/** For the user's own profile. */
 export class ProfileToken extends userToken<ProfileToken>()("profile") {}
 /** For usage and payers. */
 export class CallsToken extends userToken<CallsToken>()("calls") {}
@@ -68,7 +67,7 @@ export class OrganizationToken extends userToken<OrganizationToken>()("organizat
 /** Only for a user's own sign-in. */
 export class SignInToken extends userToken<SignInToken>()("sign_in") {}
 
-/** U, on a path whose `tenant_id` must match the token's. It runs before the body and query are read. */
+/** U, on a path that contains the token's tenant. The check runs before the body and query are read. */
 const tenantToken =
   <Self>() =>
   <const D extends Demand>(demand: D) =>
@@ -100,7 +99,7 @@ export class TenantUsageToken extends Object.assign(
 const KeyProblem = Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, ExpiredKey, InvalidKey)
 const KeyOrTokenProblem = Schema.Union(KeyProblem, InsufficientScope)
 
-/** K/U: the credential is read as a user token first, then as an API key. */
+/** K/U: a credential with dots is read as a user token, and any other as an API key. */
 export class KeyOrToken extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrToken>()("tollgate/http/KeyOrToken", {
     provides: CurrentCaller,

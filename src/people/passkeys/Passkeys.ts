@@ -39,7 +39,6 @@ import { removingAll } from "./Removal.ts"
 import { algorithms, challengeIn, relyingPartyOf, verifiedAssertion, verifiedCreation } from "./RelyingParty.ts"
 import type { RelyingParty } from "./RelyingParty.ts"
 
-/** The maximum number of passkeys per account. */
 export const passkeysMax = 20
 
 export interface PasskeysContract {
@@ -47,7 +46,6 @@ export interface PasskeysContract {
   readonly available: boolean
   /** Lists the account's passkeys, oldest first. */
   readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<Passkey>>
-  /** Begins a registration. */
   readonly begin: (
     account: AccountId
   ) => Effect.Effect<CreationOptions, PasskeysUnavailable | TooManyPasskeys | AccountNotFound | BooksUnavailable>

@@ -87,7 +87,6 @@ const endChildren = (dependencies: Dependencies, now: number) => {
   )
 }
 
-/** Ends runs whose API key was deleted. */
 const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now: number) {
   const { applications, sql } = dependencies
   const keys = yield* Effect.orDie(
@@ -106,7 +105,7 @@ const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now:
 /** The maximum number of trees deleted per iteration. */
 const treesMax = 50
 
-/** Deletes old trees of runs. Returns whether more may remain. */
+/** Deletes old trees of runs. Returns whether more trees can remain. */
 const deleteOld = Effect.fnUntraced(function* (dependencies: Dependencies, now: number) {
   const { sql } = dependencies
   const tops = yield* Effect.orDie(
@@ -125,7 +124,10 @@ interface Top {
   readonly ended_at: number
 }
 
-/** Deletes trees without calls whose top run ended within this time. A call of any run in a tree also counts against the top run's budget. */
+/**
+ * Deletes trees without calls if their top run ended between `from` and `until`. A call of any run in a tree also counts against the top run's
+ * budget.
+ */
 const deleteUnused = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   from: number,

@@ -24,12 +24,11 @@ interface Dependencies {
   readonly applications: Pick<ApplicationsContract, "holderOf">
 }
 
-/** Returns the prefix of run keys. */
 export const keyPrefix = (prefix: string): string => `${prefix}-run-`
 
 /**
- * Creates the lookup. `callerOf` returns a key's caller, or `undefined` if the key is unknown or its run has ended. `remembered` returns the caller
- * of a cached key.
+ * `callerOf` returns a key's caller. It returns `undefined` if the key is unknown or its run has ended, and fails if the key has expired.
+ * `remembered` returns the caller of a cached key.
  */
 export const make = (dependencies: Dependencies, clock: Clock.Clock) => {
   const cache = makeCache()

@@ -33,7 +33,7 @@ export interface Row extends Pick<
   readonly bounds: string | null
 }
 
-/** The operator. An operator may access every application of the tenant. */
+/** The operator as a caller. The operator may access every application of the tenant. */
 export interface Operator {
   readonly tenant_id: TenantId
   readonly account_id: null
@@ -77,7 +77,7 @@ export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Ope
 
 /**
  * Selects a row if the caller may see and change the application. A statement that changes the application must repeat this condition, because the
- * caller may lose the role.
+ * caller can lose the role.
  */
 export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
   caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`

@@ -5,8 +5,7 @@
  * process, and a signal notifies other nodes (`storage/engine/Signals`). A node that may have missed a signal invalidates all its marks.
  *
  * Where the specification is silent:
- * - Cached callers and payers contain marks (`people/tenants/Belonging`) for their account, tenants and application. A change invalidates only the
- *   marks of the changed rows.
+ * - Cached callers and payers contain marks for their account, tenants and application. A change invalidates only the marks of the changed rows.
  */
 import { Context, Effect, Layer } from "effect"
 import type { AccountId, ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"

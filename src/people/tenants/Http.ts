@@ -19,7 +19,6 @@ export const TenantsHttp = HttpApiBuilder.group(
     const tenants = yield* Tenants
     const applications = yield* Applications
     const clients = yield* Clients
-    /** Returns the name of the token's OAuth client. */
     const clientName = ({ oauth_client }: Caller) =>
       oauth_client === undefined
         ? Effect.succeed(undefined)

@@ -17,7 +17,6 @@ import type { BelongingContract, Mark } from "./Belonging.ts"
 
 /** The lifetime of a cached key. The specification allows five minutes. */
 export const cacheLifetime = Duration.minutes(1)
-/** `cacheLifetime` in milliseconds. */
 export const cacheMillis = Duration.toMillis(cacheLifetime)
 const lifetime = cacheMillis
 const cachedMax = 50_000
@@ -47,8 +46,8 @@ interface Dependencies {
 }
 
 /**
- * Creates the lookup. `callerOf` returns a key's caller, or `undefined` if the key is unknown or deleted. `remembered` returns the caller of a cached
- * key.
+ * `callerOf` returns a key's caller. It returns `undefined` if the key is unknown or deleted, and fails if the key has expired. `remembered` returns
+ * the caller of a cached key.
  */
 export const make = (
   sql: SqlClient,
@@ -70,10 +69,9 @@ export const make = (
   return { callerOf, remembered }
 }
 
-/** The holder of a usable key. */
 export interface Holder {
   readonly caller: Caller
-  /** When the key expires. */
+  /** Null if the key does not expire. */
   readonly expires_at: number | null
 }
 
@@ -98,7 +96,7 @@ export type Cache = ReturnType<typeof makeCache>
 
 /**
  * Creates a cache of callers by full key, in memory only. Hashing the key would take 2.5 % of every call's time. An expired entry is kept for a
- * minute, so that a key that is read again maps to the same caller object. The cache is a plain map, because every call with a key reads it, and
+ * minute, so that a later read of the key can return the same caller object. The cache is a plain map, because every call with a key reads it, and
  * reads of Effect's `Cache` allocate.
  */
 export const makeCache = () => {

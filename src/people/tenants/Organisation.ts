@@ -15,7 +15,6 @@ export const Organisation = Schema.Struct({
 }).annotations({ identifier: "Organisation" })
 export interface Organisation extends Schema.Schema.Type<typeof Organisation> {}
 
-/** A tenant's settings. */
 export const TenantSettings = Schema.Struct({
   /** Whether calls are tagged with the session and agent in the headers of Claude Code and Codex (`session`, `agent`). */
   attribution_tags: Schema.Boolean
