@@ -52,7 +52,6 @@ export const Allowance = Schema.Struct({
   granted_at: Schema.NullOr(Moment),
   /** The unspent part of the last grant that could be taken back now. It excludes reservations of open calls. */
   unused_usd: Usd,
-  /** The start of the next period. */
   renews_at: Moment
 }).annotations({ identifier: "Allowance" })
 export interface Allowance extends Schema.Schema.Type<typeof Allowance> {}

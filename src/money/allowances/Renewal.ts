@@ -82,7 +82,7 @@ export const make = (parts: Parts, waker: Loop.Waker) => {
 
 export type Renewal = ReturnType<typeof make>
 
-/** Returns the reference of a grant. It is unique per tenant and period. */
+/** Returns the reference of a grant, unique per tenant and period. */
 const referenceOf = (tenant: TenantId, { period }: Terms, number: number): string =>
   `alw_${tenant.slice(tenant.indexOf("_") + 1)}_${nameOf(period, number)}`
 

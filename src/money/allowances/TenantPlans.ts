@@ -19,7 +19,6 @@ export const plansReadEvery = Duration.seconds(30)
 export interface TenantPlansContract {
   /** Returns the tenant's price factor. `undefined` means list prices. */
   readonly factorOf: (tenant: string) => PriceFactor | undefined
-  /** Returns the tenants that are currently on the plan. */
   readonly tenantsOf: (plan: string) => Effect.Effect<ReadonlyArray<TenantId>>
   /** Rereads tenants' plans if any plan sets a price factor. */
   readonly refresh: Effect.Effect<void>

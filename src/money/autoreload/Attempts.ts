@@ -1,7 +1,7 @@
 /**
  * Attempts to charge a stored payment method. An attempt is committed before the request to the processor, and ends in the transaction that credits
- * the payment or records the failure. While its outcome is unknown, the service first searches for the payment, and repeats the request with the
- * attempt's id if there is none. The processor charges each id only once, so two nodes that pursue one attempt still charge once. The leading node
+ * the payment or records the failure. While its outcome is unknown, the service searches for the payment first. If there is none, it repeats the
+ * request with the attempt's id. The processor charges each id only once, so two nodes that pursue one attempt still charge once. The leading node
  * takes over other nodes' old attempts.
  */
 import { Clock, Effect, Either } from "effect"
@@ -24,13 +24,13 @@ import type { StoredSettings } from "./AutoReload.ts"
 import type { Attempt, Storage } from "./Storage.ts"
 import type { WatchList } from "./WatchList.ts"
 
-/** Pauses in milliseconds between requests for an attempt whose outcome is unknown. The last one repeats. */
+/** Pauses in milliseconds between requests for an attempt with an unknown outcome. The last one repeats. */
 const retryAfter = [5_000, 30_000, 120_000, 600_000]
 
 /** The age at which the leading node takes over another node's attempt, in milliseconds. */
 const othersAfter = 120_000
 
-/** An attempt whose outcome is unknown. */
+/** An attempt with an unknown outcome. */
 export interface OpenAttempt {
   readonly attempt: Attempt
   /** Whether a request may have reached the processor. */

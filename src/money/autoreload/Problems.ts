@@ -1,4 +1,3 @@
-/** Errors of the auto-reload routes. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"

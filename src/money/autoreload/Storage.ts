@@ -56,7 +56,6 @@ const settingsRows = (sql: SqlClient) => ({
       Effect.map(([row]) => (row === undefined ? unset : settingsOf(row)))
     ),
 
-  /** Every tenant's stored settings. */
   all: sql<Row & { readonly tenant_id: TenantId }>`SELECT tenant_id, ${sql.literal(columns)}
       FROM tollgate_autoreload_settings`.pipe(
     Effect.orDie,

@@ -22,7 +22,6 @@ const retryAfter = 5_000
 export interface Parts extends AttemptParts {
   readonly ledger: Ledger["Type"]
   readonly attempts: Attempts
-  /** The scope that attempts run in. */
   readonly scope: Scope.Scope
 }
 

@@ -20,7 +20,7 @@ export const make = () => {
     /** The time of the next check of all watched balances, in milliseconds since 1970. */
     checkAt: 0,
 
-    /** Watches a balance under these settings. They replace any earlier settings. */
+    /** Watches a balance under these settings, which replace the tenant's earlier settings. */
     watch: (tenant: TenantId, settings: StoredSettings, balance: Nano): void => {
       const account = billingAccountOf(tenant)
       const before = byAccount.get(account)

@@ -59,7 +59,7 @@ export interface OfBudget extends By {
 
 type Refused = BudgetNotFound | BudgetOfOperator | InsufficientRole | BooksUnavailable
 
-/** The operations on budgets. Times are in milliseconds since 1970. */
+/** Times are in milliseconds since 1970. */
 export interface BudgetsContract {
   /** Returns the budgets of the caller's tenant that the caller may see, oldest first. */
   readonly list: (request: By) => Effect.Effect<ReadonlyArray<Budget>, InsufficientRole>

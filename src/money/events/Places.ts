@@ -1,4 +1,4 @@
-/** A node's places for listeners. On a full node, a new listener may replace an existing one. */
+/** A node's places for listeners. On a full node, a new listener can replace an existing listener. */
 import type { AccountId } from "../../kernel/Ids.ts"
 
 export interface Placed {

@@ -7,8 +7,8 @@
  * - Rows are in the order of the ledger: by time, then by the number of the entry.
  * - Lines end with CR LF (RFC 4180), and there is no byte order mark. Amounts have nine decimal places. An absent value is an empty cell.
  * - Names of keys and members are the current ones. The names of deleted keys are empty.
- * - An apostrophe precedes a text that a spreadsheet would read as a formula (`=`, `+`, `-`, `@`, tab, line break, or the full-width forms), because
- *   members and their clients choose names, end users and request ids. Both formats do this, although FOCUS asks for unchanged strings: a bill is
+ * - If a spreadsheet would read a text as a formula (`=`, `+`, `-`, `@`, tab, line break, or the full-width forms), an apostrophe precedes the text.
+ *   Members and their clients choose names, end users and request ids. Both formats do this, although FOCUS asks for unchanged strings: a bill is
  *   often opened in a spreadsheet. Tags are a JSON object, which begins with a brace, and are never changed.
  */
 import { cell } from "../../kernel/CsvCell.ts"

@@ -3,7 +3,7 @@
  * query for a range of entry numbers, so an export needs constant memory, holds no transaction, and ignores later calls.
  *
  * Where the specification is silent:
- * - Only owners and admins of the tenant may export, although every member with a token of the tenant may read the ledger and the usage. The file
+ * - Only owners and admins of the tenant may export, although every member with a token of the tenant may read the ledger and the usage. The export
  *   names all members, their addresses and their end users, also for calls that members of a team made in their own tenants.
  * - A tenant has one export at a time per node, and a node has 32. Further exports are refused with 429 and 503, respectively. All exports of a node
  *   together read two pages at a time, so they leave connections to other requests.

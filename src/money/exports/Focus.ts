@@ -4,8 +4,8 @@
  * Where the specification is silent:
  * - Columns without values are null. They exist because the requirements of other columns refer to them. Columns for capacity reservations and other
  *   currencies are absent. There are no regions and no invoices.
- * - FOCUS requires the product of quantity and unit price to equal the cost. So `ListCost` and `ContractedCost` are exact products with up to 18
- *   decimal places, while `BilledCost` and `EffectiveCost` are the row's part of the charge in the ledger, exact to the nano-USD (`Billed`).
+ * - FOCUS requires the product of quantity and unit price to equal the cost. Therefore, `ListCost` and `ContractedCost` are exact products with up to
+ *   18 decimal places. `BilledCost` and `EffectiveCost` are the row's part of the charge in the ledger, exact to the nano-USD (`Billed`).
  *   `ListUnitPrice` is the price without the tenant's factor; `ContractedUnitPrice` includes that factor.
  * - The deployment is the provider and the invoice issuer, because it sells the calls. The publisher is the upstream that served the call.
  * - The billing period is the calendar month in UTC. A charge period is the second of the charge.

@@ -34,7 +34,6 @@ export interface Known {
 
 const offline = "offline_"
 
-/** Returns the id of a payment made outside the processor. */
 export const offlineId = (reference: string): string => `${offline}${reference}`
 
 export interface NewPayment {

@@ -5,7 +5,7 @@
  * Where the specification is silent:
  * - Every reported refund, total of refunds and dispute is stored, with a flag that states whether its money was returned. The due amount of a
  *   payment is computed from all of them and never exceeds the payment. Therefore, order and repetition do not matter, and no event needs to be
- *   stored. Up to 10,000 refunds and disputes for unknown payments are stored for 90 days. They are logged, and `tollgate owed` lists them.
+ *   stored. Up to 10,000 refunds and disputes for unknown payments are stored for 90 days. The service logs them, and `tollgate owed` lists them.
  * - The due amount is taken back with a debit from the source `purchase`, giftable credit first, and never below zero. The account owes the part that
  *   is then spent, reserved or in escrow (`books/ledger/rules/Books`). The debt is collected as credit becomes free or is added. Until then,
  *   `tollgate owed` lists it. For a dispute, only the withdrawal and reinstatement of money count.

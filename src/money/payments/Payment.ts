@@ -87,7 +87,6 @@ export interface Owed {
 /** Refunds and disputes for a payment that was never recorded. `since` is the time when the first one arrived. */
 export interface Waiting {
   readonly payment_id: string
-  /** The number of refunds and disputes. */
   readonly movements: number
   readonly since: number
 }

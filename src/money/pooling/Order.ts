@@ -1,6 +1,6 @@
 /**
  * Orders a caller's payers. A pinned source comes first. After that, a token from the OAuth code exchange charges teams before the caller's own
- * account, and any other credential charges the caller's own account before teams. The gate charges the first source with enough credit.
+ * account. Any other credential charges the caller's own account first. The gate charges the first source with enough credit.
  *
  * Where the specification is silent:
  * - If a team does not let plain members spend its credit, a plain member's own source is *barred*: it must still be active, but it pays nothing.

@@ -16,7 +16,6 @@ export const BillingSource = Schema.Struct({
   /** The caller's role in that tenant. */
   role: Role,
   is_home: Schema.Boolean,
-  /** Whether the source can pay now. */
   available: Schema.Boolean,
   /** Whether the next call charges this source first. */
   selected: Schema.Boolean,

@@ -72,7 +72,7 @@ export const receivedNotice = (
   )
 
 /**
- * Builds the notifications for the other party of an ended transfer, or for both parties if it expired. `recipient` is the account bound to the
+ * Builds the notifications for the party that did not end the transfer, or for both parties if it expired. `recipient` is the account bound to the
  * transfer, if any.
  */
 export const endedNotices = (

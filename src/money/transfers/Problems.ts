@@ -1,4 +1,3 @@
-/** Errors of the transfer routes. */
 import { Schema } from "effect"
 import { BillingAccountId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"

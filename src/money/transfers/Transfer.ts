@@ -88,7 +88,6 @@ export interface TransferPreview extends Schema.Schema.Type<typeof TransferPrevi
 
 // ---- the rules of a create ------------------------------------------------------------------------------------------------
 
-/** A request that has passed the checks. */
 export interface Draft {
   /** The amount in nano-USD, rounded to whole cents. */
   readonly amount: Nano

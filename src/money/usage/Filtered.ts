@@ -174,7 +174,7 @@ const stretches = Effect.fnUntraced(function* (
   return found.sort((a, b) => a.from - b.from)
 })
 
-/** A run with more matching records than this is read completely, because each range takes a query. */
+/** A run with more matching records than this is read completely, because each range needs a query. */
 const sparseMax = 32
 
 /** A range to read. If `numbers` is present, only the records with these numbers are wanted. */

@@ -15,7 +15,6 @@ const { reserved_usd, spending_limit_period, spending_limit_usd, spent_usd } = A
 const HeldAllowance = Schema.Struct({
   amount_usd: Usd,
   period: Period,
-  /** The start of the next period. */
   renews_at: Moment
 }).annotations({ identifier: "HeldAllowance" })
 
@@ -71,7 +70,6 @@ export const heldKey = (
 
 const termsOf = ({ amount_usd, period, renews_at }: Allowance) => ({ amount_usd, period, renews_at })
 
-/** Converts a run's key to its public form. */
 export const heldRun = (
   { created_at, expires_at, id, key_prefix, limit, name, reserved, spent }: Run,
   { account_id, allowed_models, tenant_id }: Caller

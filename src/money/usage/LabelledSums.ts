@@ -1,4 +1,4 @@
-/** Computes rollups filtered by labels. They are summed from records, because the stored rollups contain no labels. */
+/** Computes rollups filtered by labels. The sums come from records, because the stored rollups contain no labels. */
 import { Effect } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { allInPieces } from "../../kernel/Pieces.ts"

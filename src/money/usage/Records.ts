@@ -2,12 +2,12 @@
  * Reads a tenant's usage records page by page.
  *
  * Where the specification is silent:
- * - A record contains `error_type` only after an error, `uncollected` only above 0, `usage_source` only if the figures are not the provider's own,
- *   and `token_details` only if the provider reported tokens that vendors bill separately.
+ * - A record contains `error_type` only after an error, and `uncollected` only above 0. It contains `usage_source` only if the figures are not the
+ *   provider's own, and `token_details` only if the provider reported tokens that vendors bill separately.
  * - A record contains its API key (`application_id`, `application_name`) and its request (`request_id`). It omits the request if the service itself
  *   ended the call, as for media jobs and for calls interrupted by a crash.
- * - The vendor's id for a request and its reported cost are visible only to the operator, because they reveal the operator's account at the vendor
- *   and the vendor's prices.
+ * - The vendor's id for a request, and the cost that the vendor reported, are visible only to the operator. They reveal the operator's account at the
+ *   vendor and the vendor's prices.
  * - A record contains `tags`, `end_user` and `run_id` if the call had them, and `budgets` if any budget counted the call.
  * - An empty filter matches the empty string: `application_id=` means calls by user token.
  */
@@ -42,7 +42,7 @@ import type { Window } from "./Window.ts"
 export interface RecordsContract {
   /**
    * Reads a page of the calls made with the tenant's credentials. In chronological order, every page costs the same at any depth. In any other order,
-   * the page merges the window's sorted index with the records that the index does not cover yet, and pages by number are limited to `depthMax`.
+   * the page merges the window's sorted index with the records that the index does not cover yet. Pages by number are then limited to `depthMax`.
    * Money is in nano-USD, times in milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>

@@ -1,6 +1,6 @@
 /**
- * Computes a tenant's usage over time, with a bucket for each hour or day of a window and a series for each model, account or other key. The sums
- * come from the stored totals (`Totals`) and from the records that the totals do not cover yet.
+ * Computes a tenant's usage over time: a series for each model, account or other key, with a bucket for each hour or day of a window. The sums come
+ * from the stored totals (`Totals`) and from the records that the totals do not cover yet.
  *
  * Where the specification is silent:
  * - The series with the highest cost are named. All others are combined into one series without a key.
@@ -129,7 +129,6 @@ const make = Effect.gen(function* () {
   return { of: of(parts), ofTeam: ofTeam(parts), byPayer: byPayer(parts) } satisfies SeriesContract
 })
 
-/** Reads each dimension's series key. */
 const keysOf = Effect.fnUntraced(function* (sql: SqlClient, by: SeriesBy, dimensions: Iterable<number>) {
   const rows = yield* sql<{ readonly number: number; readonly key: string }>`
       SELECT number, ${sql.literal(isTagSeries(by) ? "tags" : columns[by])} AS key FROM tollgate_usage_dimensions

@@ -35,9 +35,9 @@ export interface SumsContract {
 export interface SummaryAsked {
   readonly caller: Actor
   readonly window: Window
-  /** Restricts the sums to this application's calls. They come from stored totals for whole hours and days, and otherwise from the records. */
+  /** Restricts the sums to this application's calls. The sums come from stored totals for whole hours and days, and otherwise from the records. */
   readonly application_id?: string | undefined
-  /** Restricts the sums to this run's calls. They come from the records. */
+  /** Restricts the sums to this run's calls. The sums come from the records. */
   readonly run_id?: string | undefined
 }
 
@@ -58,7 +58,7 @@ export interface PaidAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** The account whose sums are separate from all others. */
+  /** This account's sums are separate from those of all others. */
   readonly viewer: AccountId
   /** The accounts with separate data points: either the given accounts, or this number of accounts with the highest cost. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
@@ -68,7 +68,6 @@ export interface PaidAsked {
 
 /** Data points are in chronological order. Periods without calls are absent. */
 export interface Paid {
-  /** The totals of each account that made calls. */
   readonly callers: ReadonlyArray<{ readonly account_id: AccountId; readonly totals: Totals }>
   readonly viewer: ReadonlyArray<DataPoint>
   readonly others: ReadonlyArray<DataPoint>

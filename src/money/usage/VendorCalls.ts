@@ -1,6 +1,6 @@
 /**
- * Reads the calls of a period in the order of their records, with the facts that their vendors reported, for the comparison with vendors' bills. The
- * calls are read in pieces, so that reading needs constant memory and does not delay other work.
+ * Reads the calls of a period in record order, with the facts that their vendors reported, to compare them with vendors' bills. Reading in pieces
+ * needs constant memory and does not delay other work.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

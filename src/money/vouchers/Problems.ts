@@ -1,4 +1,3 @@
-/** Errors of the voucher routes. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Problem } from "../../kernel/Problem.ts"
