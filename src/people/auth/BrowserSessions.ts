@@ -1,6 +1,6 @@
 /**
- * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token, because tabs that shared a refresh token
- * would invalidate it for each other. Ending the sign-in invalidates all of its access tokens.
+ * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token. Tabs that shared a refresh token would
+ * invalidate it for each other. Ending the sign-in invalidates all of its access tokens.
  *
  * Where the specification is silent:
  * - A session expires a week after its last use, and 90 days after the sign-in at the latest. Its access tokens are valid for ten minutes.
@@ -26,7 +26,6 @@ export const consoleClient = "console"
 
 const accessLifetime = Duration.minutes(10)
 
-/** A session's cookie and its expiry. */
 export interface Held {
   readonly cookie: string
   /** When the session expires if it is not used again. */
@@ -44,7 +43,6 @@ export interface Access {
 }
 
 export interface BrowserSessionsContract {
-  /** Opens a session for a user who has just signed in. */
   readonly open: (person: {
     readonly account_id: AccountId
     readonly tenant_id: TenantId

@@ -1,4 +1,4 @@
-/** The last step of console sign-in. It leads to a console page with a session cookie, or back to the sign-in page with a reason. */
+/** The last step of console sign-in: a redirect to a console page with a session cookie, or to the sign-in page with a reason. */
 import { ownCookie } from "../../http/transport/OwnCookie.ts"
 import { pathTo } from "../../kernel/ServiceInfo.ts"
 import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
@@ -38,7 +38,6 @@ export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
 
   return {
     cookieName: name,
-    /** Returns the `Set-Cookie` header for a session. */
     setCookie: ({ cookie, until }: Held, now: number) =>
       `${name}=${cookie}; Max-Age=${Math.ceil((until - now) / 1_000)}; ${strict}`,
     clearCookie: `${name}=; Max-Age=0; ${strict}`,

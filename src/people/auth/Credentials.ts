@@ -59,7 +59,6 @@ export interface CredentialsContract {
   ) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
   /** Returns the caller of a cached key, or `undefined` if `keyOrToken` must read the database. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
-  /** Authenticates routes that accept only API keys. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
 
@@ -142,7 +141,6 @@ interface TokenDependencies {
 
 const cachedMax = 50_000
 
-/** Creates a reader that finds the holder of a user token, with a cache. */
 const tokenReader = (dependencies: TokenDependencies) => {
   const { clock } = dependencies
   /** A plain map, because every call with a token reads it, and reads of Effect's `Cache` allocate. */

@@ -27,7 +27,7 @@ import type { Grant } from "../credentials/Scope.ts"
 
 /** The lifetime of both codes. */
 export const lifetime = Duration.minutes(10)
-/** How long a used code is stored after it expires, so that a replay is detected. */
+/** How long a used code is stored after it expires, to detect a replay. */
 const usedRetention = Duration.toMillis(Duration.hours(1))
 /** How long an unused code is stored after it expires. During this time, polls return `expired_token`. */
 const unusedRetention = Duration.toMillis(Duration.minutes(10))

@@ -73,7 +73,7 @@ export interface SessionsContract {
   ) => Effect.Effect<TokenPair | undefined, BooksUnavailable>
   /** Opens a sign-in without a refresh token and returns its id. The caller must limit its lifetime. */
   readonly begin: (signIn: SignIn) => Effect.Effect<string, BooksUnavailable>
-  /** Ends one of the account's sign-ins. Its access tokens become invalid immediately in this process, and within a minute in others. */
+  /** Ends one of the account's sign-ins. The sign-in's access tokens become invalid immediately in this process, and within a minute in others. */
   readonly end: (account: AccountId, family: string) => Effect.Effect<void, BooksUnavailable>
   /** Lists up to 100 of the account's sign-ins that can still be refreshed, newest first. */
   readonly ofAccount: (account: AccountId) => Effect.Effect<ReadonlyArray<OpenSignIn>>

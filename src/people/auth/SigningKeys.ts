@@ -3,7 +3,7 @@
  * no user. The database stores private keys sealed.
  *
  * Where the specification is silent:
- * - A token is valid if one of the service's keys signed it, so `public_url` may change without signing out users. Signing keys rotate automatically.
+ * - A token is valid if one of the service's keys signed it, so `public_url` can change without signing out users. Signing keys rotate automatically.
  *   An earlier key remains published until its last token has expired, and is then deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"

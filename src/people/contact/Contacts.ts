@@ -91,7 +91,6 @@ const make = Effect.gen(function* () {
   return { token, find, write } satisfies ContactsContract
 })
 
-/** Composes the email that forwards a message to the operator. */
 const letterOf = (service_name: string, operator: string, id: string, message: ContactMessage) => ({
   key: `contact/${id}`,
   to: operator,

@@ -38,7 +38,6 @@ export class ConfiguredClients extends Context.Tag("tollgate/auth/ConfiguredClie
 >() {}
 
 export interface ClientsContract {
-  /** Finds a client of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
   /** Registers a client in the same transaction as `beside`. `beside` receives the client's id. */

@@ -63,7 +63,7 @@ export class InsufficientScope extends Problem<InsufficientScope>()("Insufficien
 
 // ---- the path's tenant ---------------------------------------------------------------------------------------------------
 
-/** The text for `usage` and `usage/rollup`. */
+/** The text for `usage`, `usage/rollup` and `usage/series`. */
 export class TenantMismatchUsage extends Problem<TenantMismatchUsage>()("TenantMismatchUsage", {
   status: 403,
   error: "Tenant ID in path does not match JWT"

@@ -37,7 +37,6 @@ export const grantOf = (scope: string, trusted: boolean): { readonly grant: Gran
   return { grant: scopes.filter((scope) => always.has(scope) || wanted.has(scope)) }
 }
 
-/** Returns the `scope` for a token response. */
 export const scopeText = (grant: Grant): string => (grant === "all" ? scopes : grant).join(" ")
 
 export const toRow = (grant: Grant): string => (grant === "all" ? "all" : grant.join(" "))

@@ -59,7 +59,6 @@ const userToken =
     )
 
 export class ProfileToken extends userToken<ProfileToken>()("profile") {}
-/** For usage and payers. */
 export class CallsToken extends userToken<CallsToken>()("calls") {}
 export class TransfersToken extends userToken<TransfersToken>()("transfers") {}
 export class BillingToken extends userToken<BillingToken>()("billing") {}
@@ -80,13 +79,12 @@ const tenantToken =
       { demand }
     )
 
-/** For a tenant's balance. */
 export class TenantCallsToken extends tenantToken<TenantCallsToken>()("calls") {}
 export class TenantBillingToken extends tenantToken<TenantBillingToken>()("billing") {}
 export class TenantKeysToken extends tenantToken<TenantKeysToken>()("keys") {}
 export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("transfers") {}
 
-/** For `usage` and `usage/rollup`. These routes have their own text for a tenant mismatch. */
+/** For `usage`, `usage/rollup` and `usage/series`. These routes have their own text for a tenant mismatch. */
 export class TenantUsageToken extends Object.assign(
   HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
     provides: CurrentCaller,

@@ -3,10 +3,10 @@
  *
  * Where the specification is silent:
  * - An email is never sent twice under one key. If the connection or the process ended during an attempt, the email may have been sent, so it is not
- *   sent again. A user can request a resend. It is a separate email.
+ *   sent again. A user can request a resend, as a separate email.
  * - An email that cannot be opened, because the secret changed or its row is damaged, is marked as failed.
- * - If the mail server is unreachable or temporarily rejects an email, the service retries after 30 seconds and then after increasing pauses, for
- *   three days. Without a mail server, an email also fails after three days.
+ * - If the mail server is unreachable or temporarily rejects an email, the service retries for three days: after 30 seconds, and then after
+ *   increasing pauses. Without a mail server, an email also fails after three days.
  * - The outbox stores emails sealed, because they contain invitation tokens, and empties them once they are sent.
  * - A row is deleted 30 days after its email was created. The row of an email to oneself is deleted once the email is sent.
  * - Up to 100 emails to oneself may be waiting for one address. A further email is refused with 429 `too_many_letters`.
@@ -167,7 +167,7 @@ const afterFailure = Duration.seconds(10)
 const handOverMax = Duration.toMillis(Duration.minutes(5))
 /** The longest pause. The loop polls, because a commit that is confirmed late stores an email without waking the loop. */
 const pauseMax = Duration.minutes(1)
-/** The maximum number of emails per iteration. They are sent concurrently, because a mail server that hangs delays each by a minute. */
+/** The maximum number of emails per iteration. Emails are sent concurrently, because a hanging mail server delays each by a minute. */
 const turnMax = 8
 const atOnce = 4
 

@@ -24,7 +24,7 @@ interface Dependencies {
 
 /** How long runs are listed after their top run ends. */
 export const retention = Duration.toMillis(Duration.days(30))
-/** The retention of runs without calls. It is short because creating runs is free, so they could otherwise accumulate for 30 days. */
+/** The retention of runs without calls. Creating runs is free, so they could otherwise accumulate for 30 days. */
 const retentionUnused = Duration.toMillis(Duration.hours(1))
 const pause = Duration.minutes(1)
 

@@ -52,7 +52,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   )
   if (row === undefined) return undefined
   const runs = runsOf(row.path)
-  // Takes the marks before the reads below, so that a concurrent end invalidates them. The columns read above never change.
+  // Gets the marks before the reads below, so a concurrent end invalidates them. The columns read above never change.
   const marks = [row.account_id, row.application_id, ...runs].map(belonging.markOf)
   const [ended] = yield* Effect.orDie(
     sql`SELECT 1 FROM tollgate_runs WHERE id IN (SELECT value FROM json_each(${JSON.stringify(runs)}))

@@ -3,8 +3,8 @@
  * spending limits; this room's table stores everything else.
  *
  * Where the specification is silent:
- * - A member may have 1,000 applications in a tenant. A further application is refused with 409 `too_many_applications`. Applications whose sign-in
- *   has ended do not count; the member's next application deletes them.
+ * - A member may have 1,000 applications in a tenant. A further application is refused with 409 `too_many_applications`. An application with an ended
+ *   sign-in does not count. The member's next application deletes it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -138,7 +138,6 @@ const make = Effect.gen(function* () {
 
 const live = (sql: SqlClient) => isLive(sql, "family_id")
 
-/** Converts rows to applications with their limits. */
 const shown = (sql: SqlClient, rows: ReadonlyArray<Row>, now: number): Effect.Effect<ReadonlyArray<Application>> => {
   const ids = rows.map(({ id }) => id)
   return Effect.map(limitsOf(sql, ids, now), (limits) => rows.map((row) => fromRow(row, limits.get(row.id))))

@@ -8,7 +8,6 @@ import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 
 type Spending = Pick<Limit, "amount" | "period">
 
-/** The limits, as stored in the application's row. */
 export interface Bounds {
   readonly spending?: { readonly amount: string; readonly period: Spending["period"] }
   readonly expires_at?: number

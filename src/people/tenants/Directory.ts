@@ -33,7 +33,6 @@ export const tenantsLike = (
     return { found, total: counted?.n ?? 0 }
   }).pipe(Effect.orDie)
 
-/** A user as shown to the operator. */
 export interface Person {
   readonly id: AccountId
   readonly name: string
@@ -79,7 +78,7 @@ export const make = (sql: SqlClient) => ({
   keysOfAccount: (account: AccountId, limit: number) => keysOfAccount(sql, account, limit)
 })
 
-/** The character that sorts after every other, to end a range of strings with the same prefix. */
+/** The last character in sort order. It ends a range of strings with the same prefix. */
 const last = "\u{10ffff}"
 
 /** Builds the condition that an expression begins with the text. An index serves the condition. */

@@ -1,4 +1,3 @@
-/** Handlers for accounts, applications, organizations and invitations. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Clients } from "../credentials/Clients.ts"

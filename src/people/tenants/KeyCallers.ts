@@ -125,7 +125,6 @@ export const makeCache = () => {
   return { set, callerAt, earlierCaller }
 }
 
-/** Reads a key's caller from the database and caches it. */
 const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cache, key: string, now: number) {
   const { belonging, secret, sql } = dependencies
   const hash = secret.hash("api_key", key)
@@ -133,7 +132,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
     Pick<Row, "account_id" | "id">
   >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
   if (application === undefined) return undefined
-  // Takes the marks before reading the row, so that a concurrent change invalidates them.
+  // Gets the marks before reading the row, so a concurrent change invalidates them.
   const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
   const row = yield* liveRow(sql, sql`a.key_hash = ${hash}`)
   if (row === undefined) return undefined

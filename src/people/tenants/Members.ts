@@ -42,7 +42,7 @@ export const make = (
   stillHasRole: (account: AccountId, tenant: TenantId, role: Role) => stillHasRole(sql, account, tenant, role),
   /** Fails the transaction if the account has too many memberships (`joins`) or owns too many tenants (`owner`). */
   stillHasRoom: (account: AccountId, joins: boolean, owner: boolean) => stillHasRoom(sql, account, joins, owner),
-  /** Fails unless the condition of `stillHasRoom` holds. It runs outside a transaction, to give a clear refusal. */
+  /** Fails unless the condition of `stillHasRoom` holds. This check runs outside the transaction, to give a clear refusal. */
   hasRoom: (account: AccountId, joins: boolean, owner: boolean) => hasRoom(sql, account, joins, owner),
   change: changing({ sql, writer, tenants, belonging })
 })

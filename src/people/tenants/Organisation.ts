@@ -9,7 +9,6 @@ import { Member, PlanName, PlanStatus, Role } from "./Account.ts"
 export const Organisation = Schema.Struct({
   id: TenantId,
   name: Schema.String,
-  /** The caller's role. */
   role: Role,
   created_at: Moment
 }).annotations({ identifier: "Organisation" })

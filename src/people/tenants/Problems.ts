@@ -1,4 +1,3 @@
-/** Errors of the routes for accounts, applications, members and invitations. */
 import { Schema } from "effect"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
