@@ -6,9 +6,9 @@
  * Where the specification is silent:
  * - An account may open up to 8 streams on a node, and a node serves up to 2,000. A ninth stream is refused with 429. On a full node, a new stream
  *   replaces the oldest stream of the account with the most streams (`Places`). That account must have at least two streams more than the new
- *   stream's account. Otherwise, free accounts must not lock out paying accounts: a new stream of a tenant that ever bought or received credit
- *   replaces the oldest stream of a tenant that never did. If no stream can be replaced, the new stream is rejected with 503. Both refusals contain
- *   Retry-After. A replaced stream ends with `end` and the reason `displaced`, and its cursor remains valid.
+ *   stream's account. If no account qualifies, a new stream of a tenant that ever bought or received credit replaces the oldest stream of a tenant
+ *   that never did. Otherwise, free accounts could lock out paying accounts. If no stream can be replaced, the new stream is rejected with 503. Both
+ *   refusals contain Retry-After. A replaced stream ends with `end` and the reason `displaced`, and its cursor remains valid.
  * - A listener that missed more than a thousand calls receives `reset` instead of the calls.
  * - Notifications are sent in the order of their ids. A notification that commits milliseconds after another with a later id appears only in the
  *   list.

@@ -38,7 +38,7 @@ import { focusFormat } from "./Focus.ts"
 import { ExportInProgress, ExportsBusy } from "./Problems.ts"
 
 export interface ExportsContract {
-  /** Begins an export of the caller's tenant. `close` must be called once it has ended or its client has disconnected. */
+  /** Begins an export of the caller's tenant. The caller must call `close` once the export has ended or its client has disconnected. */
   readonly open: (asked: {
     readonly caller: Actor
     readonly format: ExportFormat

@@ -84,7 +84,7 @@ export interface Owed {
   readonly owed: Nano
 }
 
-/** Refunds and disputes for a payment that was never recorded. `since` is the time when the first one arrived. */
+/** Refunds and disputes for a payment that was never recorded. `since` is the arrival time of the first. */
 export interface Waiting {
   readonly payment_id: string
   readonly movements: number

@@ -65,7 +65,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
       Effect.map((written) => ({ created: true, transfer: transferOf(written!) }))
     )
     return yield* Effect.catchAll(begun, (refusal) =>
-      // Any refusal can mean that an identical request ran concurrently. In that case, the result is the transfer that it created.
+      // Any refusal can mean that an identical request ran concurrently. The result is then the transfer of that request.
       Effect.flatMap(replayed(parts, account, key, request_hash), (concurrent) =>
         concurrent !== undefined
           ? Effect.succeed(concurrent)
