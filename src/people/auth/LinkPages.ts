@@ -26,7 +26,7 @@ export const toForm = ({ pages }: Dependencies, request: Request): Response => {
   return redirect(`${pages}/link?${new URLSearchParams({ room: "console", page })}`)
 }
 
-/** Returns the page to return to: a console page, or one of the two OAuth pages that require sign-in. */
+/** Returns the page to open after sign-in: a console page, or one of the two OAuth pages that require sign-in. */
 const destinationIn = (query: URLSearchParams): Destination => {
   const page = query.get("page")
   if (query.get("room") === "console") return { room: "console", page: ConsoleReturn.pageIn(page) }

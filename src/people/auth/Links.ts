@@ -60,7 +60,7 @@ interface Dependencies {
 export const make = (dependencies: Dependencies) => ({
   /** Requests a link. Returns a cookie for the browser that may follow the link, or `undefined` if the address is over its limit. */
   request: requesting(dependencies),
-  /** Follows a link. If it cannot be used, returns the reason and leaves the link unspent. */
+  /** Follows a link. If the link cannot be used, returns the reason and leaves the link unspent. */
   follow: following(dependencies)
 })
 

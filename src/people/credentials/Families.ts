@@ -18,7 +18,7 @@ export const ending = (sql: SqlClient, which: Fragment): ReadonlyArray<Statement
   statement(sql`DELETE FROM tollgate_auth_families WHERE ${which}`)
 ]
 
-/** Ends an account's sign-ins and its pending ones: application codes, device codes and console links. Keeps passkeys and linked identities. */
+/** Ends an account's sign-ins and its pending sign-ins: application codes, device codes and console links. Keeps passkeys and linked identities. */
 export const endingAll = (sql: SqlClient, account: AccountId): ReadonlyArray<Statement> => [
   statement(sql`DELETE FROM tollgate_auth_codes WHERE account_id = ${account} AND used_at IS NULL`),
   // The device's next poll reports that access was denied.

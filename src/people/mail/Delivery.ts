@@ -118,7 +118,8 @@ export const attempt = Effect.fnUntraced(function* (
 /** Claims an email for an attempt. Returns `false` if another node has claimed it. */
 const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number) => {
   const waiting = sql`status = 'waiting' AND attempts = ${attempts}`
-  // If an earlier claim has an unknown outcome, a row with these values is this process's own. With several nodes, it can belong to another node.
+  // If an earlier claim has an unknown outcome, a row with these values is this process's own. With several nodes, the row can belong to another
+  // node.
   const taken = sql`(${waiting} OR status = 'sending' AND attempts = ${attempts + 1} AND due_at = ${now})`
   const isAlone = servesAlone(sql)
   let state = waiting
