@@ -15,15 +15,14 @@ export type Rollover = typeof Rollover.Type
 
 const rollover = Schema.optionalWith(Rollover, { default: () => "none" as const })
 
-/** The terms of an allowance: its amount, period and rollover. */
 export const Terms = Schema.Struct({ amount_usd: Amount, period: Period, rollover })
 export interface Terms extends Schema.Schema.Type<typeof Terms> {}
 
-/** Returns the maximum amount that a rollover carries over. */
+/** Returns the most credit that a rollover carries over, in nano-USD. */
 export const keepOf = (rollover: Rollover): Nano =>
   rollover === "none" ? 0n : rollover === "all" ? amountMax : rollover.up_to_usd
 
-/** The name of a configured plan, or the tenant's own terms. */
+/** Either the name of a configured plan or the tenant's own terms. */
 export const NewAllowance = Schema.Struct({
   plan: Schema.optional(Schema.String),
   amount_usd: Schema.optional(Amount),
@@ -51,9 +50,8 @@ export const Allowance = Schema.Struct({
   /** The last grant, including the credit that carried over. Null before the first grant. */
   granted_usd: Schema.NullOr(Usd),
   granted_at: Schema.NullOr(Moment),
-  /** The unspent part of the last grant, less the reservations of open calls. */
+  /** The unspent part of the last grant that could be taken back now. It excludes reservations of open calls. */
   unused_usd: Usd,
-  /** The start of the next period. */
   renews_at: Moment
 }).annotations({ identifier: "Allowance" })
 export interface Allowance extends Schema.Schema.Type<typeof Allowance> {}
@@ -68,7 +66,6 @@ export const PlanLine = Schema.Struct({
 }).annotations({ identifier: "PlanLine" })
 export interface PlanLine extends Schema.Schema.Type<typeof PlanLine> {}
 
-/** A tenant's allowance, or null. */
 export const OwnAllowance = Schema.Struct({ allowance: Schema.NullOr(Allowance) }).annotations({
   identifier: "OwnAllowance"
 })

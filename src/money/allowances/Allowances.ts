@@ -9,8 +9,8 @@
  * - A renewal takes back all unused credit. The new grant includes the new amount and the credit that the rollover carries over.
  * - An allowance that begins within a period grants the full amount immediately. A new amount applies from the next period. Switching between weeks
  *   and months grants the current week or month immediately.
- * - If periods were missed because no process ran or the tenant was suspended, only the current one is granted, with the rollover of the last grant.
- *   If the clock is set back, no period is granted twice, nor is any period before the allowance began.
+ * - If periods were missed because no process ran or the tenant was suspended, only the current period is granted. It includes the rollover of the
+ *   last grant. If the clock is set back, no period is granted twice, nor is any period before the allowance began.
  * - If an allowance ends and is set again in the same period, that period is not granted again. Credit that remained with the tenant when the
  *   allowance ended is not taken back later.
  * - If a grant would raise a balance above the ledger's maximum, the job grants it once the balance has room.
@@ -52,9 +52,12 @@ export interface AllowancesContract {
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<AllowanceEnded, AllowanceNotFound | BooksUnavailable>
   readonly find: (tenant: TenantId) => Effect.Effect<Allowance, AllowanceNotFound>
-  /** Lists allowances by tenant id, starting after `after`. */
+  /**
+   * Lists active allowances by tenant id, starting after `after`. Omits an allowance if its plan is no longer configured, so a page can be shorter
+   * than `limit`.
+   */
   readonly list: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Allowance>>
-  /** Grants all due periods. `failed` is the number of tenants whose grant failed. `layerJobs` runs it. */
+  /** Grants all due periods. `failed` is the number of failed renewals. The job runs this effect. */
   readonly renewDue: Effect.Effect<{ readonly failed: number }>
   readonly job: Loop.Job
 }

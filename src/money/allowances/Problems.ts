@@ -1,4 +1,3 @@
-/** Errors of the allowance routes. */
 import { Schema } from "effect"
 import { TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -11,7 +10,6 @@ export class AllowanceNotFound extends Problem<AllowanceNotFound>()("AllowanceNo
   details: {}
 }) {}
 
-/** The configuration contains no plan with this name, or the plan has no allowance. */
 export class AllowancePlanUnknown extends Problem<AllowancePlanUnknown>()("AllowancePlanUnknown", {
   status: 422,
   error: "no configured plan with this name has an allowance",

@@ -24,7 +24,7 @@ export interface Row extends Pick<StoredRow, "tenant_id" | "plan" | "revision" |
   readonly terms: Terms | undefined
 }
 
-/** A grant. `place` is its position among the tenant's grants. */
+/** A grant. `number` identifies the week or month. `place` counts the tenant's grants from 1. */
 export interface Grant {
   readonly period: Period
   readonly number: number
@@ -61,7 +61,7 @@ export const make = (sql: SqlClient, plans: PlansByName) => {
       Effect.map(([row]) => row && rowOf(row))
     )
 
-  /** Reads allowances in the order of tenant ids, starting after this one. */
+  /** Reads active allowances by tenant id, starting after `tenant`. */
   const after = (tenant: string, limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     sql<StoredRow>`SELECT ${sql.literal(columns)} FROM tollgate_allowances_allowances a
       WHERE a.tenant_id > ${tenant} AND a.ended_at IS NULL ORDER BY a.tenant_id LIMIT ${limit}`.pipe(
@@ -69,7 +69,10 @@ export const make = (sql: SqlClient, plans: PlansByName) => {
       Effect.map((rows) => rows.map(rowOf))
     )
 
-  /** Reads allowances without a grant for the current period, in the order of tenant ids. */
+  /**
+   * Reads active allowances that can lack a grant for the current period, by tenant id, starting after `tenant`. Includes every allowance of a plan,
+   * because only the configuration contains the plan's period.
+   */
   const ungranted = (tenant: string, { month, week }: Numbers, limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     sql<StoredRow>`SELECT ${sql.literal(columns)} FROM tollgate_allowances_allowances a
       WHERE a.tenant_id > ${tenant} AND a.ended_at IS NULL AND (a.period IS NULL OR NOT EXISTS (

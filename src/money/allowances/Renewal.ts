@@ -18,7 +18,7 @@ const name = "allowances"
 const pageMax = 500
 /** The maximum number of concurrent renewals. The writer commits them together. */
 const concurrency = 32
-/** The longest pause. The clock may be set forward, so the job reads it at least this often. */
+/** The longest pause. The clock can be set forward, so the job reads it at least this often. */
 const pauseMax = Duration.minutes(1)
 
 export interface Parts {
@@ -30,7 +30,10 @@ export interface Parts {
 export const make = (parts: Parts, waker: Loop.Waker) => {
   const { reading } = parts
 
-  /** Grants the current period if it is due. Retries if another process changes or grants the allowance in the meantime. */
+  /**
+   * Grants the current period if it is due and the billing account is active. Starts again if another process changes or grants the allowance in the
+   * meantime.
+   */
   const renew = (tenant: TenantId): Effect.Effect<void, BalanceTooLarge | BooksUnavailable> =>
     Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
@@ -79,7 +82,7 @@ export const make = (parts: Parts, waker: Loop.Waker) => {
 
 export type Renewal = ReturnType<typeof make>
 
-/** Returns the reference of a grant. It is unique per tenant and period. */
+/** Returns the reference of a grant, unique per tenant and period. */
 const referenceOf = (tenant: TenantId, { period }: Terms, number: number): string =>
   `alw_${tenant.slice(tenant.indexOf("_") + 1)}_${nameOf(period, number)}`
 

@@ -5,7 +5,6 @@ import { Terms } from "./Allowance.ts"
 
 export const Plan = Schema.Struct({
   allowance: Schema.optional(Terms),
-  /** The factor on model prices for tenants of the plan. */
   price_factor: Schema.optional(PriceFactor)
 })
 export interface Plan extends Schema.Schema.Type<typeof Plan> {}

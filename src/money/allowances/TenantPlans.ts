@@ -11,16 +11,16 @@ import * as Loop from "../../kernel/Loop.ts"
 import { Plans, TenantFactors } from "./Settings.ts"
 
 /**
- * How often plans are reread. A command's change to a tenant's plan takes effect within this time, because the database does not report which rows
- * another process changed.
+ * How often tenants' plans are reread. The database does not report the rows that another process changed, so a command's change to a tenant's plan
+ * takes effect within this time.
  */
 export const plansReadEvery = Duration.seconds(30)
 
 export interface TenantPlansContract {
+  /** Returns the tenant's price factor. `undefined` means list prices. */
   readonly factorOf: (tenant: string) => PriceFactor | undefined
-  /** Returns the tenants that are currently on the plan. */
   readonly tenantsOf: (plan: string) => Effect.Effect<ReadonlyArray<TenantId>>
-  /** Reads all tenants' plans. */
+  /** Rereads tenants' plans if any plan sets a price factor. */
   readonly refresh: Effect.Effect<void>
   readonly jobs: ReadonlyArray<Loop.Job>
 }
@@ -28,7 +28,7 @@ export interface TenantPlansContract {
 export class TenantPlans extends Context.Tag("tollgate/allowances/TenantPlans")<TenantPlans, TenantPlansContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(TenantPlans, make))
   static readonly layerJobs = Loop.layer(TenantPlans, ({ jobs }) => jobs)
-  /** Price factors from the configuration only. */
+  /** Provides the lookup of a tenant's price factor, and the list of all configured factors. */
   static readonly layerFactors = Layer.suspend(() => Layer.effect(PriceFactors, factors))
 }
 

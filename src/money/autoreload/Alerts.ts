@@ -1,4 +1,4 @@
-/** Sends emails and notifications about a tenant's balance and auto-reload. */
+/** Builds the statements for emails and notifications about a tenant's balance and auto-reload. */
 import { Effect } from "effect"
 import type { BillingAccountsContract } from "../billing/BillingAccounts.ts"
 import type { TenantId } from "../../kernel/Ids.ts"

@@ -1,7 +1,8 @@
 /**
  * Attempts to charge a stored payment method. An attempt is committed before the request to the processor, and ends in the transaction that credits
- * the payment or records the failure. While its outcome is unknown, the service repeats the request with the attempt's id. The processor charges each
- * id only once, so two nodes that pursue one attempt still charge once. The leading node takes over other nodes' old attempts.
+ * the payment or records the failure. While its outcome is unknown, the service searches for the payment first. If there is none, it repeats the
+ * request with the attempt's id. The processor charges each id only once, so two nodes that pursue one attempt still charge once. The leading node
+ * takes over other nodes' old attempts.
  */
 import { Clock, Effect, Either } from "effect"
 import type { Context } from "effect"
@@ -23,13 +24,13 @@ import type { StoredSettings } from "./AutoReload.ts"
 import type { Attempt, Storage } from "./Storage.ts"
 import type { WatchList } from "./WatchList.ts"
 
-/** Pauses in milliseconds between requests for an attempt whose outcome is unknown. The last one repeats. */
+/** Pauses in milliseconds between requests for an attempt with an unknown outcome. The last one repeats. */
 const retryAfter = [5_000, 30_000, 120_000, 600_000]
 
 /** The age at which the leading node takes over another node's attempt, in milliseconds. */
 const othersAfter = 120_000
 
-/** An attempt whose outcome is unknown. */
+/** An attempt with an unknown outcome. */
 export interface OpenAttempt {
   readonly attempt: Attempt
   /** Whether a request may have reached the processor. */
@@ -129,7 +130,7 @@ const pursue = (state: State, one: OpenAttempt): Effect.Effect<Outcome, BooksUna
     Effect.ensuring(
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         one.asked = true
-        // The leading node retries it.
+        // The leading node retries the attempt.
         if (node?.leads() === false) open.delete(one.attempt.id)
         one.at = now + retryAfter[Math.min(one.tries++, retryAfter.length - 1)]!
         return waker.wake
@@ -205,7 +206,6 @@ const takeOver = ({ node, open, storage }: State): Effect.Effect<void> =>
       const at = node === undefined ? 0 : attempt.created_at + othersAfter
       open.set(attempt.id, { attempt, asked: true, tries: 0, at })
     }
-    // Attempts that another node has ended are dropped.
     for (const id of pursued)
       if (open.get(id)?.at !== undefined && !stored.some((attempt) => attempt.id === id)) open.delete(id)
   })

@@ -112,7 +112,7 @@ export interface StoredSettings {
   readonly warn_threshold: Nano | null
   readonly rearm_threshold: Nano | null
   readonly warned: boolean
-  /** The balance at the last check. Null before the first one. */
+  /** The last stored balance. Checks, alerts, attempts and changes of settings store it. Null before the first of these. */
   readonly looked: Nano | null
   /** Whether the balance fell below the threshold while no attempt could begin. */
   readonly fell: boolean

@@ -5,12 +5,12 @@
  *
  * Where the specification is silent:
  * - Auto-reload is triggered when a balance falls below the threshold, not when a threshold is set above the balance. If no attempt may begin at that
- *   moment, the fall is stored. The attempt begins as soon as it may, if the balance is still low. Nothing is charged while the billing account is
- *   inactive.
- * - A tenant has at most one attempt at a time. It is committed, with its idempotency key, before the request to the processor. The processor forgets
- *   keys after a day. If the outcome is unknown, even after a restart, the service therefore first searches for the payment, and repeats the request
- *   with the same key only if there is none. The ten minutes between attempts count from the attempt or its charge, whichever is later, even if the
- *   ledger is credited after both. Once disabled, the settings show `disabled` immediately, but an attempt in flight continues.
+ *   moment, the fall is stored. The attempt begins as soon as one is allowed, if the balance is still low. Nothing is charged while the billing
+ *   account is inactive.
+ * - A tenant has at most one attempt at a time. An attempt is committed, with its idempotency key, before the request to the processor. The processor
+ *   forgets keys after a day. If the outcome is unknown, even after a restart, the service therefore searches for the payment first. It repeats the
+ *   request with the same key only if there is no payment. The ten minutes between attempts count from the attempt or its charge, whichever is later,
+ *   even if the ledger is credited after both. Once disabled, the settings show `disabled` immediately, but an attempt in flight continues.
  * - When the balance falls below the alert threshold, the tenant is alerted by email and by notification. The next alert requires that a movement
  *   first raises the balance above the second threshold.
  */
@@ -73,7 +73,7 @@ export interface AutoReloadsContract {
     | BooksUnavailable
   >
   /**
-   * Charges the caller's tenant now, regardless of its balance. If the processor does not respond, the returned settings show the attempt in flight
+   * Charges the caller's tenant now, regardless of its balance. If the processor does not respond, the returned settings show the attempt in flight,
    * and the job retries. Interrupting the caller does not stop the charge.
    */
   readonly charge: (request: {
@@ -205,7 +205,6 @@ const charge = (parts: Parts): AutoReloadsContract["charge"] =>
     return yield* find(parts)(tenant_id)
   }, Effect.uninterruptible)
 
-/** Watches the tenant's balance under its stored settings. */
 const watch = (parts: Parts, tenant: TenantId) =>
   Effect.flatMap(parts.storage.settings(tenant), (settings) => watchBy(parts, tenant, settings))
 

@@ -1,4 +1,3 @@
-/** Errors of the auto-reload routes. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Usd } from "../../kernel/Money.ts"
@@ -28,7 +27,6 @@ export class PaymentDeclined extends Problem<PaymentDeclined>()("PaymentDeclined
   details: {}
 }) {}
 
-/** A charge is in flight, or the last attempt was less than ten minutes ago. */
 export class AutoReloadBusy extends Problem<AutoReloadBusy>()("AutoReloadBusy", {
   status: 409,
   error: "a charge is in flight or was attempted less than ten minutes ago",

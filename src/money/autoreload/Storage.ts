@@ -16,7 +16,6 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import { unset } from "./AutoReload.ts"
 import type { AutoReloadChange, StoredSettings } from "./AutoReload.ts"
 
-/** An attempt to charge a payment method. */
 export interface Attempt {
   readonly id: string
   readonly tenant_id: TenantId
@@ -57,7 +56,6 @@ const settingsRows = (sql: SqlClient) => ({
       Effect.map(([row]) => (row === undefined ? unset : settingsOf(row)))
     ),
 
-  /** Every tenant's settings, by tenant id. */
   all: sql<Row & { readonly tenant_id: TenantId }>`SELECT tenant_id, ${sql.literal(columns)}
       FROM tollgate_autoreload_settings`.pipe(
     Effect.orDie,
@@ -91,7 +89,7 @@ const settingsRows = (sql: SqlClient) => ({
       )}`)
   },
 
-  /** Stores the balances that a check read, as decimal strings by tenant. */
+  /** Stores the balances that a check read: decimal strings in nano-USD, by tenant. */
   looked: (balances: { readonly [tenant: string]: string }): Statement => {
     const text = JSON.stringify(balances)
     return statement(sql`UPDATE tollgate_autoreload_settings SET looked = CAST(j.value AS BIGINT) FROM json_each(${text}) j
@@ -102,7 +100,7 @@ const settingsRows = (sql: SqlClient) => ({
   fell: (tenant: TenantId, fell: boolean): Statement =>
     statement(sql`UPDATE tollgate_autoreload_settings SET fell = ${fell ? 1 : 0} WHERE tenant_id = ${tenant}`),
 
-  /** Stores whether the last alert was sent. Fails the transaction if that value is already stored or the settings were replaced. */
+  /** Sets or clears `warned`, and stores the balance. Fails the transaction if `warned` already has that value or the settings were replaced. */
   warned: (tenant: TenantId, warned: boolean, looked: Nano, updated_at: number): Statement =>
     statement(
       sql`UPDATE tollgate_autoreload_settings SET warned = ${warned ? 1 : 0}, looked = ${looked}
@@ -136,7 +134,7 @@ const attemptRows = (sql: SqlClient) => ({
     ),
     statement(sql`INSERT INTO tollgate_autoreload_attempts (id, tenant_id, amount_credits, payment_method_id, status, created_at)
       VALUES (${id}, ${tenant_id}, ${Number(amount / usd)}, ${payment_method_id}, 'in_flight', ${created_at})`),
-    // Ids sort by time, so this deletes the oldest attempts. Few attempts are in flight.
+    // Ids sort by time, so the oldest attempts are deleted first. The scan is short, because few old attempts are in flight.
     statement(sql`DELETE FROM tollgate_autoreload_attempts WHERE id IN (SELECT id FROM tollgate_autoreload_attempts
       WHERE id < ${Ids.at("pay", created_at - attemptsKept)} AND status <> 'in_flight' ORDER BY id LIMIT 20)`)
   ],

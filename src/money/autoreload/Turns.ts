@@ -1,4 +1,4 @@
-/** Runs one iteration of the auto-reload job: checks balances, sends alerts, begins due reloads and retries open attempts. */
+/** One iteration of the auto-reload job: it checks balances, sends alerts, begins due reloads and retries open attempts. */
 import { Clock, Effect, Option } from "effect"
 import type { Scope } from "effect"
 import type { BillingAccountId } from "../../kernel/Ids.ts"
@@ -12,7 +12,6 @@ import type { Attempts, Parts as AttemptParts } from "./Attempts.ts"
 import { cooledAt, isCooling } from "./AutoReload.ts"
 import type { Crossing, Watched } from "./Watched.ts"
 
-/** The job's name in logs and metrics. */
 export const jobName = "autoreload"
 
 /** How often all watched balances are checked, in milliseconds. */
@@ -23,17 +22,16 @@ const retryAfter = 5_000
 export interface Parts extends AttemptParts {
   readonly ledger: Ledger["Type"]
   readonly attempts: Attempts
-  /** The scope that attempts run in. */
   readonly scope: Scope.Scope
 }
 
-/** Runs one iteration. Returns the milliseconds until the next one. */
+/** Returns the milliseconds until the next iteration. */
 export const turn = Effect.fnUntraced(function* (parts: Parts) {
   const { attempts, scope, watchList } = parts
   const { crossed, due } = watchList
   const now = yield* Clock.currentTimeMillis
   if (now >= watchList.checkAt) {
-    // The time is set first, so that a check requested during this iteration is not lost.
+    // The time is set first, so a check requested during this iteration is not lost.
     watchList.checkAt = now + checkEvery
     yield* Effect.tapErrorCause(checkAll(parts), () => Effect.sync(() => (watchList.checkAt = now)))
   }
@@ -45,7 +43,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
   for (const one of attempts.open.values()) {
     if (one.at === undefined || one.at > now) continue
     one.at = undefined
-    // The attempt is forked, so that a slow processor delays only this tenant.
+    // Forked, so a slow processor delays only this tenant.
     yield* Effect.forkIn(
       Loop.each(jobName, [one], ({ attempt }) => attempt.id, attempts.pursue),
       scope
@@ -66,7 +64,7 @@ const checkAll = Effect.fnUntraced(function* (parts: Parts) {
   const balances: Record<string, string> = {}
   for (const { account, movements, one } of before) {
     const found = accounts.get(account)
-    // The balance has moved since it was read, so this value is out of date.
+    // Skips balances that moved after they were read.
     if (found === undefined || one.movements !== movements) continue
     const balance = balanceOf(found)
     if (balance !== one.last) watchList.moved(account, one.last, balance)
@@ -115,7 +113,7 @@ const handle = Effect.fnUntraced(function* (
   if (alert.length > 0) yield* outbox.wake
 })
 
-/** Begins an attempt unless the balance has recovered. If none may begin yet, the reload remains due. */
+/** Begins an attempt, or cancels the reload if it is no longer needed. If no attempt may begin yet, the reload remains due. */
 const reload = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
   const { attempts, ledger, processor, storage, watchList } = parts
   const { due } = watchList

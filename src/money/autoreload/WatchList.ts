@@ -9,7 +9,6 @@ import type { Watched } from "./Watched.ts"
 export const make = () => {
   /** The watched balances by billing account. A movement of any other account costs only one lookup. */
   const byAccount = new Map<string, Watched>()
-  /** Balances with crossings to handle. */
   const crossed = new Set<Watched>()
   /** Balances with a due reload, each with the earliest start of its attempt. */
   const due = new Map<Watched, number>()
@@ -21,7 +20,7 @@ export const make = () => {
     /** The time of the next check of all watched balances, in milliseconds since 1970. */
     checkAt: 0,
 
-    /** Watches a balance under these settings. They replace any earlier settings. */
+    /** Watches a balance under these settings, which replace the tenant's earlier settings. */
     watch: (tenant: TenantId, settings: StoredSettings, balance: Nano): void => {
       const account = billingAccountOf(tenant)
       const before = byAccount.get(account)

@@ -81,8 +81,8 @@ export const observe = (one: Watched, before: Nano, after: Nano): boolean => {
 }
 
 /**
- * Returns whether a movement can cause an alert, a reload or the end of an alert. Nodes that do not lead use it. They do not see movements on other
- * nodes, but a duplicate report is harmless. A balance that remains low is reported once.
+ * Returns whether a movement can cause an alert, a reload or the end of an alert. Nodes that do not lead call this function. They do not see
+ * movements on other nodes, so several nodes can report the same fall, which is harmless. A balance that remains low is reported once.
  */
 export const isNews = (one: Watched, before: Nano, after: Nano): boolean => {
   const { rearm_above, reload_below, warn_below } = one

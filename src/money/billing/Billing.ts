@@ -8,7 +8,6 @@ import { PageQuery, Paginated } from "../../kernel/Page.ts"
 export interface Credits extends Schema.Schema.Type<typeof Credits> {}
 export const Credits = Schema.Struct({ balance: Usd }).annotations({ identifier: "Credits" })
 
-/** The possible sources of a ledger entry. */
 export const entrySources = [
   "purchase",
   "registration_bonus",
@@ -69,7 +68,6 @@ export const Amounts = Schema.Struct({
 /** The settings of a billing account, including defaults. */
 export interface Settings {
   readonly billing_emails: ReadonlyArray<string>
-  /** Whether plain members may spend the tenant's credit. */
   readonly member_spend_enabled: boolean
   /** The value of `member_spend_enabled`. `member_spend_source` states whether the tenant set it or the plan's default applies. */
   readonly member_spend_effective: boolean

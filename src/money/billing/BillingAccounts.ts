@@ -29,7 +29,7 @@ import { BillingAccountNotFound } from "./Problems.ts"
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   readonly amounts: (tenant: TenantId) => Effect.Effect<Amounts, BillingAccountNotFound>
-  /** Reads ledger entries, newest first, optionally only those from `sources`. */
+  /** Reads ledger entries from `sources` (by default, from all), newest first. */
   readonly ledger: (
     request: { readonly tenant_id: TenantId; readonly sources?: EntrySources | undefined } & PageOf
   ) => Effect.Effect<LedgerPage, BillingAccountNotFound>
@@ -39,7 +39,6 @@ export interface BillingAccountsContract {
     readonly caller: Actor
     readonly change: BillingChange
   }) => Effect.Effect<BillingAccount, BillingAccountNotFound | InsufficientRole | BooksUnavailable>
-  /** Returns the addresses that receive billing emails. */
   readonly billingEmails: (tenant: TenantId) => Effect.Effect<ReadonlyArray<string>>
   /** Reads with one query whether plain members may spend each tenant's credit. */
   readonly memberSpend: (

@@ -1,4 +1,3 @@
-/** Errors of the billing routes. */
 import { TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
 

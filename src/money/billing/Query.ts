@@ -1,4 +1,4 @@
-/** Parses the ledger query. Its sources are one comma-separated string. */
+/** Parses the ledger query. `source` is `call`, or entry sources separated by commas. */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { PageOf } from "../../kernel/Page.ts"

@@ -60,7 +60,7 @@ const text = (max: number) =>
     })
   )
 
-// Calls cannot have any other tags or end users, so a budget for one would never count a call.
+// Calls have no other tags or end users, so a budget for any other would never count a call.
 const Tag = Schema.String.pipe(
   Schema.filter((tag) => isTag(tag), {
     message: () => `must be name=value, or only the name of a tag: ${nameRule}, and ${valueRule}`
@@ -76,7 +76,7 @@ const conditions = {
   end_user: Schema.optional(EndUser)
 } as const
 
-/** The conditions of a budget. It counts only the calls that meet all of them. */
+/** The conditions of a budget. The budget counts only the calls that meet all conditions. */
 export const BudgetAppliesTo = Schema.Struct({
   member: Schema.optional(AccountId),
   key: Schema.optional(ApplicationId),
@@ -107,7 +107,7 @@ export const newBudgetFields = {
 export const NewBudget = Schema.Struct(newBudgetFields).annotations({ identifier: "NewBudget", ...strict })
 export interface NewBudget extends Schema.Schema.Type<typeof NewBudget> {}
 
-/** `period` and `applies_to` cannot change. They are declared so that a request with one of them gets a clear error. */
+/** `period` and `applies_to` cannot change. Both are declared, so a request with either field gets a clear error. */
 export const BudgetChange = Schema.Struct({
   name: Schema.optional(text(100)),
   limit: Schema.optional(LimitChange),
@@ -140,7 +140,6 @@ export const budgetFields = {
   mode: Mode,
   /** Usage in the current period. */
   spent: Schema.Struct({ usd: Usd, tokens: Schema.Int, requests: Schema.Int }),
-  /** The reservations of open calls. */
   reserved: Schema.Struct({ usd: Usd, tokens: Schema.Int }),
   open_calls: Schema.Int,
   /** The start of the next period. Null for the period `total`. */
@@ -165,7 +164,6 @@ export const BudgetList = Schema.Struct({ budgets: Schema.Array(Budget) }).annot
 
 export type OpenRaise = Budget["raises"][number]
 
-/** Converts a stored budget to its public form as of `now`. */
 export const shown = (stored: Ledger.Budget, raises: ReadonlyArray<OpenRaise>, now: number): Budget => {
   const budget = standingAt(stored, now)
   const { applies_to, by_operator, created_at, created_by, limit, mode, name, notify_at, period } = budget.terms

@@ -59,7 +59,7 @@ export interface OfBudget extends By {
 
 type Refused = BudgetNotFound | BudgetOfOperator | InsufficientRole | BooksUnavailable
 
-/** The operations on budgets. Times are in milliseconds since 1970. */
+/** Times are in milliseconds since 1970. */
 export interface BudgetsContract {
   /** Returns the budgets of the caller's tenant that the caller may see, oldest first. */
   readonly list: (request: By) => Effect.Effect<ReadonlyArray<Budget>, InsufficientRole>
@@ -140,7 +140,6 @@ const isOwn = ({ applications }: Parts, caller: Actor, application_id: Applicati
     onSuccess: ({ account_id }) => account_id === caller.account_id
   })
 
-/** Returns whether a member may see the budget. */
 const isSeen = (parts: Parts, caller: Actor, budget: Books.Budget): Effect.Effect<boolean> => {
   const key = keyOf(budget)
   if (key !== undefined) return isOwn(parts, caller, key)
@@ -168,7 +167,7 @@ const finding = (parts: Parts): BudgetsContract["find"] =>
     return (yield* allShown(parts, [budget], yield* Clock.currentTimeMillis))[0]!
   })
 
-/** Reads a budget of the caller's tenant. */
+/** Reads a budget. Fails unless it belongs to the caller's tenant. */
 const readFor = (parts: Parts, { budget_id, caller }: OfBudget): Effect.Effect<Read, BudgetNotFound> =>
   Effect.filterOrFail(
     read(parts, budget_id),

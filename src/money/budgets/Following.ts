@@ -12,7 +12,7 @@ import type { Row } from "./Storage.ts"
 const pageMax = 500
 
 /**
- * Applies changes to template budgets. Revisions and the unique row per template and tenant guard each step, so several nodes may run it
+ * Applies changes to template budgets. Revisions and the unique row per template and tenant guard each step, so several nodes can run this
  * concurrently.
  */
 export const follow = (name: string, parts: Parts) =>
@@ -52,8 +52,8 @@ const fill = Effect.fnUntraced(function* (name: string, parts: Parts, template: 
 })
 
 /**
- * Creates the template's budget for a tenant. Does nothing if another node has created it or the template has changed; the next iteration then checks
- * again.
+ * Creates the template's budget for a tenant. Does nothing if another node has created it or the template has changed; in both cases, the next
+ * iteration checks again.
  */
 const give = Effect.fnUntraced(function* ({ storage, templates, writer }: Parts, template: Template, tenant: TenantId) {
   const { posting, row } = budgetFor(template, tenant, yield* Clock.currentTimeMillis)

@@ -8,7 +8,7 @@ export interface CallNames {
   readonly capabilities: ReadonlySet<string>
 }
 
-/** The known names. `undefined` allows any name, for processes without a configuration. */
+/** The known names. `undefined` allows any name; this is the default for processes without a configuration. */
 export class KnownCalls extends Context.Reference<KnownCalls>()("tollgate/budgets/KnownCalls", {
   defaultValue: (): CallNames | undefined => undefined
 }) {}

@@ -2,8 +2,8 @@
  * Notifies members of raises and of budgets that reach a threshold, once per threshold and period.
  *
  * Where the specification is silent:
- * - The tenant's owners and admins, the budget's member and the owner of its key receive a notification at each threshold, and an email unless the
- *   budget is per minute or hour. If a single call passes several thresholds, only the highest is reported.
+ * - At each threshold, the tenant's owners and admins, the budget's member and the owner of its key receive a notification. They also receive an
+ *   email, unless the budget is per minute or hour. If a single call passes several thresholds, only the highest is reported.
  * - Emails about a budget count against its creator's email limits. Beyond these limits, only notifications are sent.
  * - For a budget for all tenants, the operator receives a log line and an email to `contact_email`.
  */
@@ -63,8 +63,8 @@ const pauseMax = 5_000
 const before = 250
 
 /**
- * Returns the pause after an iteration. Every period ends on a full minute, and the first call of the next period overwrites the reached threshold,
- * so an iteration always starts shortly before the end of a minute.
+ * Returns the pause after an iteration. Every period ends on a full minute, and the first call of the next period overwrites the reached threshold.
+ * Therefore, an iteration always starts shortly before the end of a minute.
  */
 export const pauseAt = (now: number): Duration.Duration => {
   const left = minute - (now % minute) - before
@@ -234,7 +234,7 @@ const raisedTo = ({ terms }: Budget, now: number): ReadonlyArray<string> => {
   return [`The limit is raised to ${toDecimal(limit)} USD: ${raises.join(", ")}.`]
 }
 
-/** Returns whether any limit, including its raises, is used up. */
+/** Returns whether the limit on USD (with open raises), tokens or requests is used up. */
 const isUsedUp = ({ requests, spent, terms, tokens }: Budget, now: number): boolean => {
   const usd = usdLimit(terms, now)
   const { limit } = terms
@@ -248,7 +248,7 @@ const isUsedUp = ({ requests, spent, terms, tokens }: Budget, now: number): bool
 /** Formats a time as `2026-11-26 14:00 UTC`. */
 const whenOf = (at: number): string => `${toIso(at).slice(0, 16).replace("T", " ")} UTC`
 
-/** States how much of each limit is used. */
+/** States how much of each limit is used. The USD limit does not include raises. */
 const usedOf = ({ requests, spent, terms: { limit }, tokens }: Budget): ReadonlyArray<string> => [
   ...(limit.usd === undefined ? [] : [`${toDecimal(spent)} of ${toDecimal(limit.usd)} USD`]),
   ...(limit.tokens === undefined ? [] : [`${tokens} of ${limit.tokens} tokens`]),

@@ -46,7 +46,7 @@ export interface OfOperator {
     change: BudgetChange,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | BooksUnavailable>
-  /** Raises a budget. `by` is the operator's name. */
+  /** Raises a budget, including one created from a template. A template itself cannot be raised. */
   readonly raise: (
     id: BudgetId,
     raise: BudgetRaise,

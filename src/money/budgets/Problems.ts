@@ -1,4 +1,3 @@
-/** Errors of the budget routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
@@ -10,7 +9,6 @@ export class BudgetNotFound extends Problem<BudgetNotFound>()("BudgetNotFound", 
   details: {}
 }) {}
 
-/** Only the operator can change the budget. */
 export class BudgetOfOperator extends Problem<BudgetOfOperator>()("BudgetOfOperator", {
   status: 403,
   error: "the service's operator set this budget; only the operator may change or delete it",

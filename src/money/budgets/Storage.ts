@@ -21,11 +21,11 @@ export interface Row {
   readonly key_id: string | null
   readonly created_by: string
   readonly by_operator: number
-  /** The template that created the budget. */
+  /** The template that created the budget, if any. */
   readonly template_id: string | null
   /** The template revision that the budget follows. */
   readonly template_revision: number | null
-  /** The number of changes to the row. */
+  /** Each change to the row increments it. */
   readonly revision: number
 }
 
@@ -87,7 +87,7 @@ const writing = (sql: SqlClient) => ({
       1
     ),
 
-  /** Deletes the budget. Fails the transaction if it has changed since `row` was read. */
+  /** Deletes the budget with its raises and notices. Fails the transaction if the budget has changed since `row` was read. */
   remove: ({ id, revision }: Row): ReadonlyArray<Statement> => [
     statement(sql`DELETE FROM tollgate_budgets_budgets WHERE id = ${id} AND revision = ${revision} RETURNING id`, 1),
     statement(sql`DELETE FROM tollgate_budgets_raises WHERE budget_id = ${id}`),

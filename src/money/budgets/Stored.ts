@@ -82,7 +82,7 @@ export const checkConditions = Effect.fnUntraced(function* (
     return yield* new MemberNotFound({ tenant_id, account_id: member })
 })
 
-/** Builds the posting that creates or changes a tenant's budget. */
+/** Builds the posting that creates or changes a tenant's budget. Null `terms` delete the budget. */
 export const setBudget = (
   id: string,
   tenant: string,
@@ -98,7 +98,7 @@ export const setBudget = (
   terms
 })
 
-/** Writes the terms. Returns `false` if the budget has changed since it was read. */
+/** Writes the terms together with `statements`. Null `terms` delete the budget. Returns `false` if the budget has changed since it was read. */
 export const write = (
   { writer }: Pick<Parts, "writer">,
   { budget, row }: Read,

@@ -16,7 +16,7 @@ export interface Template {
   /** Null if the template is for new tenants. */
   readonly plan: string | null
   readonly terms: BudgetTerms
-  /** The number of changes to the template. A budget's row stores the revision that it follows. */
+  /** Each change to the template increments it. A budget's row stores the revision that the budget follows. */
   readonly revision: number
 }
 
@@ -57,11 +57,10 @@ export const make = (sql: SqlClient) => ({
       ([row]) => row && templateOf(row)
     ),
 
-  /** Reads the budgets created from a template. */
   budgets: (id: BudgetId): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE template_id = ${id} ORDER BY tenant_id`),
 
-  /** Reads budgets that do not yet reflect the latest change to their template, or whose template no longer exists. */
+  /** Reads budgets that do not yet reflect the latest change to their template, and budgets without a remaining template. */
   behind: (limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT b.* FROM tollgate_budgets_budgets b
       LEFT JOIN tollgate_budgets_templates t ON t.id = b.template_id

@@ -30,7 +30,7 @@ export const newTerms = (
 const ascending = (parts: ReadonlyArray<number>): ReadonlyArray<number> =>
   [...new Set(parts)].toSorted((one, other) => one - other)
 
-/** Returns the terms after a change, without expired raises. */
+/** Computes the terms after a change, without expired raises. Fails if the change contains a fixed field or leaves an invalid limit. */
 export const changedTerms = (
   terms: BudgetTerms,
   change: BudgetChange,
@@ -69,7 +69,7 @@ const limitAfter = (before: BudgetLimit, change: BudgetChange["limit"] = {}): Bu
 
 const openRaises = ({ raises }: BudgetTerms, now: number) => raises.filter(({ until }) => until > now)
 
-/** Returns the terms with one more raise. */
+/** Adds a raise and removes expired raises. Fails if `until` has passed, the budget has no USD limit, or there are too many raises. */
 export const raisedTerms = (
   terms: BudgetTerms,
   { until, usd }: BudgetRaise,

@@ -1,4 +1,4 @@
-/** Live events, and the cursor with which a client continues after a lost connection. */
+/** Live events, and the cursor for continuing after a lost connection. */
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import type { Notification } from "../../people/notifications/Notification.ts"
@@ -26,7 +26,7 @@ export type FeedEvent =
   | { readonly type: "notification"; readonly notification: Notification }
   /** The listener missed too many calls and must read them again. */
   | { readonly type: "reset" }
-  /** A heartbeat, sent after a pause without events. */
+  /** A heartbeat, sent after 15 seconds without a wake-up. */
   | { readonly type: "beat" }
 
 /** The reason why a stream ended: its credential became invalid, its listener is too slow, or another listener replaced it. */

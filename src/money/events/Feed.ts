@@ -5,10 +5,10 @@
  *
  * Where the specification is silent:
  * - An account may open up to 8 streams on a node, and a node serves up to 2,000. A ninth stream is refused with 429. On a full node, a new stream
- *   replaces the oldest stream of the account with the most streams (`Places`). If every account has only one stream, a listener of a tenant that
- * ever bought or received credit replaces a listener of a tenant that never did, because free accounts must not lock out paying accounts. If no
- * stream can be replaced, the new stream is rejected with 503. Both refusals contain Retry-After. A replaced stream ends with `end` and the reason
- *   `displaced`, and its cursor remains valid.
+ *   replaces the oldest stream of the account with the most streams (`Places`). That account must have at least two streams more than the new
+ *   stream's account. If no account qualifies, a new stream of a tenant that ever bought or received credit replaces the oldest stream of a tenant
+ *   that never did. Otherwise, free accounts could lock out paying accounts. If no stream can be replaced, the new stream is rejected with 503. Both
+ *   refusals contain Retry-After. A replaced stream ends with `end` and the reason `displaced`, and its cursor remains valid.
  * - A listener that missed more than a thousand calls receives `reset` instead of the calls.
  * - Notifications are sent in the order of their ids. A notification that commits milliseconds after another with a later id appears only in the
  *   list.
@@ -32,13 +32,16 @@ import type { Placed } from "./Places.ts"
 import { StreamsBusy, TooManyStreams } from "./Problems.ts"
 
 export interface FeedContract {
-  /** Reserves a place for a listener, or refuses immediately. The caller must `close` the stream. */
+  /** Reserves a place for a listener, or fails immediately. The caller must `close` the stream. */
   readonly open: (listener: Listener) => Effect.Effect<Stream, TooManyStreams | StreamsBusy>
   readonly job: Job
 }
 
 export interface Stream {
-  /** Sends the events after `after`, or only new events if it is `undefined`. Runs until it is interrupted or the stream has a reason to end. */
+  /**
+   * Sends the events after `after`, or only new events if it is `undefined`. Runs until it is interrupted or the stream must end, and returns the
+   * reason.
+   */
   readonly run: (options: StreamOptions) => Effect.Effect<FeedEnd>
   readonly close: () => void
 }
@@ -83,7 +86,6 @@ interface Newest {
 interface Open extends Placed {
   readonly listener: Listener
   readonly waker: Loop.Waker
-  /** Releases the place and ends the stream. */
   readonly close: () => void
   closed: boolean
 }
@@ -191,12 +193,12 @@ const isFunded = ({ ledger }: Parts, tenant_id: TenantId) =>
   Effect.map(ledger.accountOfTenant(tenant_id), (account) => Option.isSome(account) && account.value.funded)
 
 const open = (parts: Parts): FeedContract["open"] =>
-  // Uninterruptible, so that a place that was taken reaches the caller, who gives it back.
+  // Uninterruptible, so that the caller always receives a claimed place and can release it.
   Effect.fnUntraced(function* (listener) {
     const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // This is read first. After the account's place is taken, the code does not yield, so no other listener can take the node's last place meanwhile.
+    // Read first: after the account's place is claimed, this code does not yield, so no other listener can claim the node's last place.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
     const giveBack = yield* parts.holds.take(`events ${account_id}`, accountMax)
     if (giveBack === undefined) return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
@@ -227,7 +229,7 @@ const open = (parts: Parts): FeedContract["open"] =>
         waker.wakeNow()
       }
     }
-    // Otherwise the first poll sets `funded`.
+    // If `funded` was not read above, the first poll sets it.
     if (funded) ofTenant.funded = true
     streams.add(one)
     billed.add(billingAccountOf(tenant_id))

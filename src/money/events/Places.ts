@@ -1,7 +1,6 @@
-/** A node's places for listeners. On a full node, a new listener may replace an existing one. */
+/** A node's places for listeners. On a full node, a new listener can replace an existing listener. */
 import type { AccountId } from "../../kernel/Ids.ts"
 
-/** A listener with a place. */
 export interface Placed {
   readonly account_id: AccountId
   /** Returns whether the listener's tenant ever bought or received credit. */

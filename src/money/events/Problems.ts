@@ -1,4 +1,3 @@
-/** Errors of the live-event route. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -3,9 +3,9 @@
  *
  * Where the specification is silent:
  * - The amounts of a call's lines are exact, and the charge is their sum rounded once to nano-USD, less the part that the balance did not cover. The
- *   charge is divided in proportion to the lines, so that the parts are whole nano-USD and add up to the charge exactly.
- * - A call whose charge its price lines do not explain has one line: one request at the price of the charge. Examples are a call whose price version is
- *   unknown, and a failed call that was charged.
+ *   charge is divided in proportion to the lines. The parts are whole nano-USD and add up to the charge exactly.
+ * - If the price lines do not explain a call's charge, the call has one line: one request at the price of the charge. Examples are a call with an
+ *   unknown price version, and a failed call that was charged.
  * - A line's list price is its price divided by the factors that it includes, rounded half-up to 18 decimal places.
  */
 import { fromDecimal } from "../../kernel/Money.ts"
@@ -36,7 +36,6 @@ export interface Part {
 const attoInNano = 1_000_000_000n
 const million = 1_000_000n
 
-/** Divides the factors out of a price. */
 const listPriceOf = ({ factors, price }: PriceLine): UnitPrice => {
   let [dividend, divisor] = [price as bigint, 1n]
   for (const factor of factors ?? []) {

@@ -2,13 +2,13 @@
  * The export's own format: a row per charged call.
  *
  * Where the specification is silent:
- * - An export contains the calls that the tenant's billing account paid for, whichever tenant's credential made them: the charges of its ledger. Calls
- *   that cost nothing are not in it. The sum of `charge_usd` equals the ledger's debits for calls in the same period.
+ * - An export contains the charges of the tenant's ledger: the calls that its billing account paid for, including calls made with other tenants'
+ *   credentials. It omits calls that cost nothing. The sum of `charge_usd` equals the ledger's debits for calls in the same period.
  * - Rows are in the order of the ledger: by time, then by the number of the entry.
  * - Lines end with CR LF (RFC 4180), and there is no byte order mark. Amounts have nine decimal places. An absent value is an empty cell.
  * - Names of keys and members are the current ones. The names of deleted keys are empty.
- * - An apostrophe precedes a text that a spreadsheet would read as a formula (`=`, `+`, `-`, `@`, tab, line break, or the full-width forms), because
- *   members and their clients choose names, end users and request ids. Both formats do this, although FOCUS asks for unchanged strings: a bill is
+ * - If a spreadsheet would read a text as a formula (`=`, `+`, `-`, `@`, tab, line break, or the full-width forms), an apostrophe precedes the text.
+ *   Members and their clients choose names, end users and request ids. Both formats do this, although FOCUS asks for unchanged strings: a bill is
  *   often opened in a spreadsheet. Tags are a JSON object, which begins with a brace, and are never changed.
  */
 import { cell } from "../../kernel/CsvCell.ts"
@@ -18,7 +18,7 @@ import type { Nano } from "../../kernel/Money.ts"
 import { detailNames } from "../../kernel/TokenDetails.ts"
 import type { ExportedCall, ExportHead, RowFormat } from "./Export.ts"
 
-/** Formats an amount that is not negative in USD with nine decimal places. */
+/** Formats a non-negative amount in USD with nine decimal places. */
 const nineDecimals = (amount: Nano): string => `${amount / usd}.${(amount % usd).toString().padStart(9, "0")}`
 
 const columns = [

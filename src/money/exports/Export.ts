@@ -34,7 +34,6 @@ export interface ExportedCall extends Omit<
   ChargedCallRow,
   "number" | "charge" | "uncollected" | "token_details" | "tags" | "success" | "request_id"
 > {
-  /** The id of the ledger entry. */
   readonly entry_id: string
   /** The amount of the ledger entry. It is above 0. */
   readonly charge: Nano
@@ -56,7 +55,6 @@ export interface ExportedCall extends Omit<
 export interface ExportHead {
   readonly billing_account_id: string
   readonly tenant_name: string
-  /** The deployment's name. */
   readonly service_name: string
 }
 

@@ -1,12 +1,12 @@
 /**
- * Exports the calls that a tenant paid for, page by page. The period's first and last ledger entries are found at the start. Each page is a range of
- * entry numbers and a query of its own, so an export needs constant memory, holds no transaction, and ignores later calls.
+ * Exports the calls that a tenant paid for, page by page. The period's first and last ledger entries are found at the start. Each page is a separate
+ * query for a range of entry numbers, so an export needs constant memory, holds no transaction, and ignores later calls.
  *
  * Where the specification is silent:
- * - Only owners and admins of the tenant may export, although every member with a token of the tenant may read the ledger and the usage. The file names
- *   all members, their addresses and their end users, also for calls that members of a team made in their own tenants.
- * - A tenant has one export at a time per node, and a node has 32. Further ones are refused with 429 and 503. All exports of a node together read two
- *   pages at a time, so they leave connections to other requests.
+ * - Only owners and admins of the tenant may export, although every member with a token of the tenant may read the ledger and the usage. The export
+ *   names all members, their addresses and their end users, also for calls that members of a team made in their own tenants.
+ * - A tenant has one export at a time per node, and a node has 32. Further exports are refused with 429 and 503, respectively. All exports of a node
+ *   together read two pages at a time, so they leave connections to other requests.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -38,7 +38,7 @@ import { focusFormat } from "./Focus.ts"
 import { ExportInProgress, ExportsBusy } from "./Problems.ts"
 
 export interface ExportsContract {
-  /** Begins an export of the caller's tenant. `close` must be called once it has ended or its client has disconnected. */
+  /** Begins an export of the caller's tenant. The caller must call `close` once the export has ended or its client has disconnected. */
   readonly open: (asked: {
     readonly caller: Actor
     readonly format: ExportFormat
@@ -59,8 +59,8 @@ export class Exports extends Context.Tag("tollgate/exports/Exports")<Exports, Ex
 }
 
 /**
- * The number of ledger entries per page. A page takes a few milliseconds, and at most about 150 kB. Pages end at the rows that have an offset, from
- * which ranges are read backwards.
+ * The number of ledger entries per page. A page takes a few milliseconds, and at most about 150 kB. Pages end at rows with a stored offset, because
+ * ranges are read backwards from these rows.
  */
 export const pageSize = offsetEvery
 const nodeMax = 32
@@ -78,7 +78,7 @@ interface Parts {
   readonly service_name: string
   /** Limits how many pages are read at a time. */
   readonly reads: Effect.Semaphore
-  /** The tenants whose export is in progress. */
+  /** Tenants with an export in progress. */
   readonly open: Set<TenantId>
 }
 
@@ -164,7 +164,7 @@ const pagesOf = (
 
 type LinesOf = (version: string) => Effect.Effect<ReadonlyArray<PriceLine>>
 
-/** Reads price versions and remembers them for the rest of the export. */
+/** Reads price versions and caches them for the rest of the export. */
 const linesFrom = ({ versions }: Parts): LinesOf => {
   const known = new Map<string, ReadonlyArray<PriceLine>>()
   return (version) => {

@@ -2,18 +2,19 @@
  * The export in the format of FOCUS 1.2 (FinOps Open Cost and Usage Specification, finops.org): a row per call and price line.
  *
  * Where the specification is silent:
- * - Values that never occur are null: the columns are there because the requirements of other columns refer to them. Columns for capacity reservations
- *   and other currencies are absent. There are no regions and no invoices.
- * - FOCUS requires the product of quantity and unit price to equal the cost. So `ListCost` and `ContractedCost` are exact products with up to 18
- *   decimal places, while `BilledCost` and `EffectiveCost` are the row's part of the charge in the ledger, in nano-USD (`Billed`). `ListUnitPrice` is
- *   the price without the tenant's factor, `ContractedUnitPrice` includes it.
+ * - Columns without values are null. They exist because the requirements of other columns refer to them. Columns for capacity reservations and other
+ *   currencies are absent. There are no regions and no invoices.
+ * - FOCUS requires the product of quantity and unit price to equal the cost. Therefore, `ListCost` and `ContractedCost` are exact products with up to
+ *   18 decimal places. `BilledCost` and `EffectiveCost` are the row's part of the charge in the ledger, exact to the nano-USD (`Billed`).
+ *   `ListUnitPrice` is the price without the tenant's factor; `ContractedUnitPrice` includes that factor.
  * - The deployment is the provider and the invoice issuer, because it sells the calls. The publisher is the upstream that served the call.
  * - The billing period is the calendar month in UTC. A charge period is the second of the charge.
  * - `ServiceName` is `Model inference` or `Tools`, by the call's `usage_type`, because a service must belong to one subcategory.
  * - The resource is the model. The sub account is the account that called. Its name falls back to its address and then to its id.
- * - `SkuId` is the model and the meter (`small/prompt_tokens`, `tts-1/character`), with the threshold of a long-context price. `SkuPriceId` adds the list price, so it is
- *   the same for all tenants.
- * - Columns that begin with `x_` are ours: the usage id, the ledger entry, the exact time, the API key, the run, the end user, and so on.
+ * - `SkuId` is the model and the meter (`small/prompt_tokens`, `tts-1/character`), with the threshold of a long-context price. `SkuPriceId` adds the
+ *   list price, so it is the same for all tenants.
+ * - Columns that begin with `x_` are the service's own: the usage id, the ledger entry, the exact time, the API key, the run, the end user, and so
+ *   on.
  */
 import { cell, quoted } from "../../kernel/CsvCell.ts"
 import { monthOf, nextMonthOf, toIso } from "../../kernel/Moment.ts"
@@ -24,7 +25,7 @@ import { partsOf } from "./Billed.ts"
 import type { Part } from "./Billed.ts"
 import type { ExportedCall, ExportHead, RowFormat } from "./Export.ts"
 
-/** A row's context. Costs and prices are decimals in USD, times are in milliseconds since 1970. */
+/** The data of one row: a part of a call's charge. */
 interface Row {
   readonly head: ExportHead
   readonly call: ExportedCall

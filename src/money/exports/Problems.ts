@@ -1,4 +1,3 @@
-/** Errors of the export route. */
 import { TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -2,8 +2,8 @@
  * Parses the query of an export.
  *
  * Where the specification is silent:
- * - A period includes `from` and excludes `to`. Both may be dates, which stand for the start of their day in UTC. `to=2026-02-01` therefore excludes
- *   1 February, so that the exports of two adjacent months neither overlap nor leave a gap. A `to` before `from` is refused.
+ * - A period includes `from` and excludes `to`. Both may be dates. A date means the start of its day in UTC, so `to=2026-02-01` excludes 1 February.
+ *   The exports of two adjacent months neither overlap nor leave a gap. A `to` before `from` is refused.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"

@@ -23,7 +23,8 @@ interface Parts {
 export const make = (parts: Parts) => ({
   book: book(parts),
   /**
-   * Applies refunds and disputes to a payment and updates the books. Without any, books an amount that an earlier version of the service left due.
+   * Applies refunds and disputes to a payment and updates the books. If `received` is empty, books an amount that an earlier version of the service
+   * left due.
    */
   applyMovements: (payment_id: string, received: ReadonlyArray<Movement>) =>
     applyMovements(parts, payment_id, received),
@@ -136,8 +137,8 @@ const bookOffline = ({ facts, ledger }: Parts): PurchasesContract["bookOffline"]
   })
 
 /**
- * Builds the posting that takes back another `by` of a payment, or returns `-by` if `by` is negative. `news` states the reason, unless an earlier
- * version of the service already stored the reason.
+ * Builds the posting that takes back `by` more of a payment. If `by` is negative, the posting returns `-by`. `news` states the reason, unless an
+ * earlier version of the service already stored the reason.
  */
 const changeOf = (
   tenant: string,
@@ -146,7 +147,7 @@ const changeOf = (
   news: ReadonlyArray<Movement>
 ): ReadonlyArray<Extract<Posting, { readonly _tag: "Credit" | "TakeBack" }>> => {
   if (by === 0n) return []
-  // A credit whose reference is the payment's id would be the purchase itself.
+  // A credit with the payment's id as its reference would be the purchase itself.
   const { id, kind } = news.find((one) => one.kind !== "total") ?? news[0] ?? { id: payment, kind: undefined }
   if (by > 0n) {
     const why = kind === undefined ? "refunded or disputed" : kind === "dispute" ? "disputed" : "refunded"

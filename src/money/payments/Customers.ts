@@ -3,8 +3,7 @@
  *
  * Where the specification is silent:
  * - An account may cause 60 requests per minute to the processor for pages and stored payment methods. Further requests are refused with 429
- *   `rate_limited`. The
- *   processor limits the requests of the entire deployment, and one account must not use all of them.
+ *   `rate_limited`. The processor limits the requests of the whole deployment, and one account must not use all of them.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -25,11 +24,10 @@ interface Parts {
   readonly sql: SqlClient
   readonly writer: WriterContract
   readonly tenants: TenantsContract
-  /** The payment processor; `undefined` if none is configured. */
+  /** `undefined` if no payment processor is configured. */
   readonly processor: PaymentsContract | undefined
 }
 
-/** The maximum number of requests to the processor that an account may cause per minute. */
 const requestsAMinute = 60
 
 export const make = Effect.fnUntraced(function* ({ processor, sql, tenants, writer }: Parts) {

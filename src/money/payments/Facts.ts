@@ -18,12 +18,11 @@ import type { BookedPayment } from "./Purchases.ts"
 const waitMax = 90 * day
 const waitingMax = 10_000
 
-/** A credited payment. */
 interface KnownPayment {
   readonly tenant_id: TenantId
   readonly amount: Nano
   readonly due: Nano
-  /** The part of `due` that the books have applied. The value is null or differs from `due` if an earlier version of the service wrote `due`. */
+  /** The part of `due` that the books have applied. Null or different from `due` if an earlier version of the service wrote `due`. */
   readonly followed: Nano | null
 }
 
@@ -35,7 +34,6 @@ export interface Known {
 
 const offline = "offline_"
 
-/** Returns the id of a payment made outside the processor. */
 export const offlineId = (reference: string): string => `${offline}${reference}`
 
 export interface NewPayment {
@@ -153,7 +151,9 @@ const unchanged = (sql: SqlClient, id: string, { movements, payment }: Known): S
 
 const ofUnknown = "payment_id NOT IN (SELECT id FROM tollgate_payments_payments)"
 
-/** Deletes the oldest movements of unknown payments. They may belong to another service and must not fill the disk. */
+/**
+ * Deletes movements of unknown payments after 90 days, and the oldest beyond 10,000. They can belong to another service and must not fill the disk.
+ */
 const forget = (sql: SqlClient, now: number): ReadonlyArray<Statement> => [
   statement(
     sql`DELETE FROM tollgate_payments_movements WHERE ${sql.literal(ofUnknown)} AND heard_at < ${now - waitMax}`
@@ -172,13 +172,12 @@ const followed = Effect.fnUntraced(function* (sql: SqlClient, payment: string): 
   return fromRow(row!.found)
 })
 
-/** Finds payments whose due amount was written by an earlier version of the service. */
+/** Finds payments with a due amount that an earlier version of the service wrote. */
 const unfollowed = (sql: SqlClient): Effect.Effect<ReadonlyArray<string>> =>
   Effect.orDie(
     sql<{ id: string }>`SELECT id FROM tollgate_payments_payments WHERE due > 0 AND followed IS DISTINCT FROM due`
   ).pipe(Effect.map((rows) => rows.map(({ id }) => id)))
 
-/** Reads a page of a tenant's payments, newest first. */
 const page = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: TenantId,

@@ -3,13 +3,12 @@
  * regardless of order and repetition.
  *
  * Where the specification is silent:
- * - Every reported refund, total of refunds and dispute is stored, with a flag that states whether its money was returned
- *   (`money/payments/Movement`). The due amount of a payment is computed from all of them and never exceeds the payment. Therefore, order and
- *   repetition do not matter, and no event needs to be stored. Up to 10,000 refunds and disputes for unknown payments are stored for 90 days. They
- *   are logged, and `tollgate owed` lists them.
+ * - Every reported refund, total of refunds and dispute is stored, with a flag that states whether its money was returned. The due amount of a
+ *   payment is computed from all of them and never exceeds the payment. Therefore, order and repetition do not matter, and no event needs to be
+ *   stored. Up to 10,000 refunds and disputes for unknown payments are stored for 90 days. The service logs them, and `tollgate owed` lists them.
  * - The due amount is taken back with a debit from the source `purchase`, giftable credit first, and never below zero. The account owes the part that
- *   is then spent, reserved or in escrow (`books/ledger/rules/Books`). The debt is collected as credit becomes free or is added. Until
- *   then, `tollgate owed` lists it. For a dispute, only the withdrawal and reinstatement of money count.
+ *   is then spent, reserved or in escrow (`books/ledger/rules/Books`). The debt is collected as credit becomes free or is added. Until then,
+ *   `tollgate owed` lists it. For a dispute, only the withdrawal and reinstatement of money count.
  */
 import type { Nano } from "../../kernel/Money.ts"
 
@@ -23,7 +22,10 @@ export interface Movement {
   readonly returned: boolean
 }
 
-/** Merges received movements into the known movements. An unchanged movement keeps its object identity. */
+/**
+ * Merges received movements into the known ones. Each keeps its largest amount, and `returned` is final. An unchanged movement remains the same
+ * object.
+ */
 export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<Movement>): ReadonlyArray<Movement> => {
   const all = new Map(known.map((one) => [one.id, one]))
   for (const one of received) {
@@ -39,8 +41,8 @@ export const merged = (known: ReadonlyArray<Movement>, received: ReadonlyArray<M
 const sumOf = (movements: ReadonlyArray<Movement>): Nano => movements.reduce((sum, { amount }) => sum + amount, 0n)
 
 /**
- * Computes the amount of a payment to take back, at most the payment itself. The processor reports refunds singly, as totals, or both ways. A total
- * counts if it exceeds the sum of the single refunds.
+ * Computes the amount of a payment to take back, at most the payment itself. The processor reports refunds singly, as totals, or both ways. A total,
+ * less the returned refunds, counts if it exceeds the sum of the other single refunds.
  */
 export const dueOf = (payment: Nano, movements: ReadonlyArray<Movement>): Nano => {
   const of = (kind: Movement["kind"], returned: boolean) =>

@@ -52,7 +52,6 @@ export const PaymentMethods = Schema.Struct({ payment_methods: Schema.Array(Paym
   identifier: "PaymentMethods"
 })
 
-/** A refund or dispute of a payment. */
 const PaymentMovement = Schema.Struct({
   id: Schema.String,
   kind: Schema.Literal("refund", "dispute"),
@@ -62,7 +61,6 @@ const PaymentMovement = Schema.Struct({
   at: Moment
 })
 
-/** A purchase of credit. */
 export const Purchase = Schema.Struct({
   id: Schema.String,
   kind: Schema.Literal("checkout", "auto_reload", "offline"),
@@ -86,10 +84,9 @@ export interface Owed {
   readonly owed: Nano
 }
 
-/** Refunds and disputes for a payment that was never recorded. `since` is the time when the first one arrived. */
+/** Refunds and disputes for a payment that was never recorded. `since` is the arrival time of the first. */
 export interface Waiting {
   readonly payment_id: string
-  /** The number of refunds and disputes. */
   readonly movements: number
   readonly since: number
 }

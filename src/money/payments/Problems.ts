@@ -1,4 +1,3 @@
-/** Errors of the payment routes. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class PaymentsUnconfigured extends Problem<PaymentsUnconfigured>()("PaymentsUnconfigured", {

@@ -1,6 +1,6 @@
 /**
- * Purchases of credit through a payment processor. Its signed events may arrive late, repeatedly and in any order. The service stores the reported
- * facts, and all of them together determine the amounts in the books. The rows change in the transaction that moves the credit, so each payment is
+ * Purchases of credit through a payment processor. Its signed events can arrive late, repeatedly and in any order. The service stores the reported
+ * facts, and all facts together determine the amounts in the books. The rows change in the transaction that moves the credit, so each payment is
  * credited once and taken back once.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -30,7 +30,7 @@ import type { PaymentsUnconfigured, ProcessorTooOften, ProcessorUnavailable } fr
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable | BooksUnavailable
 
-/** The operations on purchases. Amounts are in nano-USD. Payers must be owners or admins of their tenant. */
+/** The operations on purchases. Amounts are in nano-USD. `checkout` and `setup` require an owner or admin of the caller's tenant. */
 export interface PurchasesContract {
   /** Returns the URL of the processor's page for paying the amount. The amount must be 5 to 10,000 whole credits. */
   readonly checkout: (request: {
@@ -41,18 +41,20 @@ export interface PurchasesContract {
   readonly setup: (request: {
     readonly caller: Actor
   }) => Effect.Effect<string, InsufficientRole | ProcessorTooOften | ProcessorProblem>
-  /** Lists the payment methods that the caller's tenant has stored. */
   readonly methods: (request: {
     readonly caller: Actor
   }) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorTooOften | ProcessorProblem>
-  /** Returns the tenant's id at the processor. The first call creates it. */
+  /** Returns the tenant's customer id at the processor. The first call registers the tenant there. */
   readonly customerOf: (tenant: TenantId) => Effect.Effect<string, ProcessorProblem>
   /** Handles a signed event from the processor. Refunds and disputes for an unknown payment are stored until the payment arrives. */
   readonly receive: (event: {
     readonly text: string
     readonly signature: string
   }) => Effect.Effect<void, WebhookSignatureInvalid | InvalidRequest | PaymentsUnconfigured | BooksUnavailable>
-  /** Credits a payment once. Runs `beside` in the same transaction, or alone if the payment was already credited. */
+  /**
+   * Credits a payment once. Runs `beside` in the same transaction, or alone if the payment was already credited. A payment for an unknown tenant is
+   * only logged.
+   */
   readonly book: (paid: Paid, beside: ReadonlyArray<Statement>) => Effect.Effect<void, BooksUnavailable>
   /**
    * Credits a payment made outside the processor, once per reference. Returns `false` if the reference was already credited or the tenant does not
@@ -68,7 +70,7 @@ export interface PurchasesContract {
     },
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<boolean, BooksUnavailable | BalanceTooLarge>
-  /** Reads booked payments by id. */
+  /** Finds booked payments by id, or by reference if they were made outside the processor. */
   readonly payments: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<BookedPayment>>
   /** Reads a page of a tenant's payments with their refunds and disputes, newest first. */
   readonly page: (tenant: TenantId, page: PageOf) => Effect.Effect<Paged<Purchase>>

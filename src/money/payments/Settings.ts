@@ -6,7 +6,7 @@ import { Payments } from "../../upstream/payments/Payments.ts"
 
 const PaymentProcessor = Schema.Struct({
   processor: Schema.Literal("stripe"),
-  /** Environment variables that contain the secret key and the webhook signing secret. */
+  /** Names of the environment variables with the secret key and the webhook signing secret. */
   secret_key_env: Schema.optional(NonEmpty),
   webhook_secret_env: Schema.optional(NonEmpty),
   /** The secrets themselves, for a local processor that needs no real secrets. */

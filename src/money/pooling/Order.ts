@@ -1,11 +1,10 @@
 /**
  * Orders a caller's payers. A pinned source comes first. After that, a token from the OAuth code exchange charges teams before the caller's own
- * account, and any other credential charges the caller's own account before teams. The gate charges the first source with enough credit.
+ * account. Any other credential charges the caller's own account first. The gate charges the first source with enough credit.
  *
  * Where the specification is silent:
- * - If a team does not let plain members spend, a plain member's own source is *barred*: it must still be active, but it pays nothing. Owners and
- *   admins
- *   may always spend their team's credit, whether their token belongs to the team or to their home tenant.
+ * - If a team does not let plain members spend its credit, a plain member's own source is *barred*: it must still be active, but it pays nothing.
+ *   Owners and admins may always spend their team's credit, whether their token belongs to the team or to their home tenant.
  */
 import { ownOf } from "../../books/gate/Payers.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -34,8 +33,8 @@ const teamOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * Returns the sources in order. The array is never empty: the own source is always included, because it must be active for any charge. A barred own
- * source is last and pays nothing.
+ * Returns the sources in order. The array is never empty: it always includes the own source, which must be active for any charge. A barred own source
+ * is last and pays nothing.
  */
 export const orderOf = ({ barred, pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {
   const own = ownOf(tenant_id)

@@ -1,4 +1,4 @@
-/** Caches each credential's payer order until one of the underlying facts changes. */
+/** Caches each credential's payer order for a limited time. A change to one of the underlying facts invalidates the cached order. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Duration, Effect } from "effect"
 import type { Clock } from "effect"
@@ -53,7 +53,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
 
   const load = Effect.fnUntraced(function* (asker: Asker, key: string, now: number) {
     const { account_id, tenant_id } = asker
-    // The marks are taken before the reads, so that a concurrent change invalidates them.
+    // The marks are read before the facts, so a concurrent change to a fact invalidates them.
     const account = belonging.markOf(account_id)
     const belongs = yield* tenants.memberships(account_id)
     const marks = [account, ...belongs.map((membership) => belonging.markOf(membership.tenant_id))]
@@ -72,7 +72,7 @@ export const make = ({ belonging, clock, places, sql, tenants }: Parts) => {
     return sources
   })
 
-  /** Looks in the cache when it is called. A cached order is returned as a value, so the gate can read it without a fiber step. */
+  /** Reads the cache when called, not when the effect runs. A cached order is returned as a value, so the gate can read it without a fiber step. */
   const payers = (asker: Asker): Effect.Effect<ReadonlyArray<Source>> => {
     const now = clock.unsafeCurrentTimeMillis()
     const key = asker.team_first ? `team first ${asker.tenant_id}` : asker.tenant_id

@@ -1,4 +1,4 @@
-/** Finds the tenants whose credit a user may spend: the credential's tenant and all teams with an active plan. */
+/** Finds the tenants that can pay for a user's calls: the credential's tenant, and the user's teams with an active plan. */
 import { Effect } from "effect"
 import type { BillingAccountsContract, MemberSpend } from "../billing/BillingAccounts.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -19,7 +19,6 @@ export interface Place {
   readonly member_spend: MemberSpend
 }
 
-/** A place with its billing account. */
 export interface FundedPlace extends Place {
   readonly account: Account | undefined
 }

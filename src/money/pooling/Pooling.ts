@@ -27,7 +27,7 @@ import type { BillingSources, Capacity, PayerUsage, Selection } from "./Source.t
 
 /** The operations on billing sources. Money is in nano-USD. */
 export interface PoolingContract {
-  /** Returns a credential's payer order. The order is cached until one of the underlying facts changes. */
+  /** Returns a credential's payer order. The order is cached for a limited time, and a change to one of the underlying facts invalidates it. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
   readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
   /** Stores the choice. It applies to all calls of the account, regardless of their credential. */

@@ -1,4 +1,3 @@
-/** Errors of the billing-source routes. */
 import { BillingAccountId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
 

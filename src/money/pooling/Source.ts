@@ -16,7 +16,6 @@ export const BillingSource = Schema.Struct({
   /** The caller's role in that tenant. */
   role: Role,
   is_home: Schema.Boolean,
-  /** Whether the source can pay now. */
   available: Schema.Boolean,
   /** Whether the next call charges this source first. */
   selected: Schema.Boolean,
@@ -27,7 +26,6 @@ export const BillingSource = Schema.Struct({
 }).annotations({ identifier: "BillingSource" })
 export interface BillingSource extends Schema.Schema.Type<typeof BillingSource> {}
 
-/** The user's choice of a source. */
 export const Selection = Schema.Union(
   Schema.Struct({ mode: Schema.Literal("automatic") }),
   Schema.Struct({ mode: Schema.Literal("pinned"), billing_account_id: BillingAccountId })
@@ -46,7 +44,6 @@ export interface BillingSources extends Schema.Schema.Type<typeof BillingSources
 
 const totals = { total_requests: Schema.Int, total_tokens: Schema.Int, total_cost: Usd }
 
-/** The amounts that each source paid for the user's calls. */
 export const PayerUsage = Schema.Struct({
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   totals: Schema.Struct(totals),

@@ -1,4 +1,4 @@
-/** The route for public prices. */
+/** The public route that shows the credit of a new account. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Envelope } from "../../kernel/Envelope.ts"

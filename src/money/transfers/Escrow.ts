@@ -1,6 +1,6 @@
 /**
- * The transactions of transfers. Each changes a transfer's row and moves its credit, and fails unless the row is in the expected state. Therefore,
- * even with concurrent moves, a transfer ends once and its escrow is paid out once.
+ * The transactions of transfers. Each fails unless the transfer's row is in the expected state. Therefore, even with concurrent moves, a transfer
+ * ends once and its escrow is paid out once.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -21,7 +21,6 @@ import type { Move, TransferId } from "./States.ts"
 /** The row was no longer in the expected state. */
 export type Conflict = Extract<Refusal, { readonly _tag: "Conflict" }>
 
-/** The row of a new transfer. */
 export interface NewRow extends Draft {
   readonly id: TransferId
   readonly billing_account_id: BillingAccountId

@@ -6,9 +6,8 @@ import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import type { Escrow } from "./Escrow.ts"
 import type { Reading, Row } from "./Reading.ts"
 
-/** The job's name in logs and metrics. */
 const name = "transfers"
-/** The job's longest pause. A timer cannot run for 30 days, and a transfer whose commit is confirmed late does not wake the job. */
+/** The job's longest pause. A timer cannot run for 30 days, and a transfer does not wake the job if its commit is confirmed late. */
 const pauseMax = Duration.days(1)
 
 export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
@@ -16,7 +15,7 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
   const expire = (row: Row): Effect.Effect<void, BooksUnavailable> =>
     escrow.end(row, "expire").pipe(Effect.catchTags({ Conflict: () => Effect.void, TransferInvalid: Effect.die }))
 
-  /** Ends each due transfer in its own transaction. Returns the number of due transfers and the number of failures. */
+  /** Ends each due transfer in its own transaction. Returns the numbers of due transfers and of failures. Fails if the books are unavailable. */
   const expireDue = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     let [due, failed] = [0, 0]
@@ -35,7 +34,7 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
             ? Effect.void
             : Effect.catchAll(expire(row), (error) => Effect.sync(() => (unavailable = error)))
       )
-      // If the books reject one write, they will also reject the others.
+      // If the books are unavailable for one write, they are also unavailable for the others.
       if (unavailable !== undefined) return yield* unavailable
       before = rows.at(-1)!.id
     }

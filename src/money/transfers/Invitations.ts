@@ -1,4 +1,4 @@
-/** Writes the messages about a transfer: the email with its link, and the notifications at its creation and at its end. */
+/** Builds the messages about a transfer: the email with its link, and the notifications at its creation and at its end. */
 import type { AccountId } from "../../kernel/Ids.ts"
 import { toDay } from "../../kernel/Moment.ts"
 import { fromRow, toDecimal } from "../../kernel/Money.ts"
@@ -32,7 +32,7 @@ export const invitedOf = (row: Row): Invited => ({
   expires_at: row.expires_at
 })
 
-/** Writes the n-th email for a transfer. Its link contains `token`. */
+/** Builds the n-th email for a transfer, with a link that contains `token`. */
 export const letterOf = (
   { amount, expires_at, id, kind, message, recipient_email, sender_name }: Invited,
   { caused_by, n, token }: { readonly caused_by: AccountId; readonly n: number; readonly token: string },
@@ -72,7 +72,7 @@ export const receivedNotice = (
   )
 
 /**
- * Builds the notifications for the other party of an ended transfer, or for both parties if it expired. `recipient` is the account bound to the
+ * Builds the notifications for the party that did not end the transfer, or for both parties if it expired. `recipient` is the account bound to the
  * transfer, if any.
  */
 export const endedNotices = (

@@ -1,4 +1,3 @@
-/** Errors of the transfer routes. */
 import { Schema } from "effect"
 import { BillingAccountId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -41,7 +40,6 @@ export class TransferInsufficientGiftable extends Problem<TransferInsufficientGi
   }
 ) {}
 
-/** The tenant has already used this Idempotency-Key for another transfer. */
 export class TransferKeyReused extends Problem<TransferKeyReused>()("TransferKeyReused", {
   status: 409,
   error: "this key was used for another transfer",
@@ -50,7 +48,6 @@ export class TransferKeyReused extends Problem<TransferKeyReused>()("TransferKey
   details: {}
 }) {}
 
-/** The sender's billing account is suspended or closed. */
 export class BillingAccountInactive extends Problem<BillingAccountInactive>()("BillingAccountInactive", {
   status: 409,
   error: "the billing account is not active, so nothing can be sent from it",
@@ -75,7 +72,6 @@ export class TransferNotPending extends Problem<TransferNotPending>()("TransferN
   details: {}
 }) {}
 
-/** The tenant has reached its limit of transfers in 24 hours. Nothing was booked. */
 export class TooManyTransfers extends Problem<TooManyTransfers>()("TooManyTransfers", {
   status: 429,
   error: "too many transfers in 24 hours; try again later",

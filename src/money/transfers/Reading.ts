@@ -37,7 +37,7 @@ const columns = `t.id, t.billing_account_id, t.sender_account_id, t.recipient_em
   t.kind, CAST(t.amount AS TEXT) AS amount, t.reason, t.message, t.status, t.request_hash, t.letters, t.created_at,
   t.updated_at, t.expires_at, t.last_sent_at, t.resent_at, t.ended_at`
 
-/** Creates the queries. Conditions refer to the table as `t`. */
+/** Conditions refer to the table `tollgate_transfers` as `t`. */
 export const make = (sql: SqlClient, tenants: TenantsContract) => {
   /** Reads transfers, newest first. */
   const select = Effect.fnUntraced(function* (condition: Fragment, limit: number, offset: number) {
@@ -67,10 +67,10 @@ export const make = (sql: SqlClient, tenants: TenantsContract) => {
     /** Reads a transfer that is known to exist. */
     get: (id: TransferId) => Effect.map(one(sql`t.id = ${id}`), (row) => transferOf(row!)),
     page,
-    /** Reads up to 100 pending transfers that expired by `now` and whose ids are below `before`. */
+    /** Reads up to 100 pending transfers that expired by `now`, with ids below `before`, newest first. */
     expired: (now: number, before: string) =>
       select(sql`t.status = 'pending' AND t.expires_at <= ${now} AND t.id < ${before}`, 100, 0),
-    /** When the next pending transfer expires. Null if none is pending. */
+    /** The time when the next pending transfer expires. Null if none is pending. */
     nextExpiry: sql<{
       at: number | null
     }>`SELECT min(expires_at) AS at FROM tollgate_transfers WHERE status = 'pending'`.pipe(

@@ -52,7 +52,6 @@ const end = Effect.fnUntraced(function* (
   )
 })
 
-/** Finds the transfer by the token from its invitation. */
 const byToken = ({ current, secret, sql }: Parts, token: string) =>
   Effect.flatMap(current(sql`t.token_hash = ${secret.hash("transfer_invite", token)}`), (row) =>
     row === undefined ? new TransferInviteNotFound() : Effect.succeed(row)

@@ -65,7 +65,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
       Effect.map((written) => ({ created: true, transfer: transferOf(written!) }))
     )
     return yield* Effect.catchAll(begun, (refusal) =>
-      // Any refusal can mean that an identical request ran concurrently. In that case, the result is the transfer that it created.
+      // Any refusal can mean that an identical request ran concurrently. The result is then the transfer of that request.
       Effect.flatMap(replayed(parts, account, key, request_hash), (concurrent) =>
         concurrent !== undefined
           ? Effect.succeed(concurrent)
@@ -186,7 +186,7 @@ const mayResend = ({ id: transfer_id, resent_at }: Row, now: number): Effect.Eff
   return new TransferResendTooSoon({ transfer_id, resent_at, retry_after })
 }
 
-/** Hashes the request. The hash is stored and compared with later requests with this key, so its format must not change. */
+/** The hash is stored and compared with later requests with this key, so its format must not change. */
 const hashOf = (draft: Draft): string =>
   createHash("sha256")
     .update(JSON.stringify([`${draft.amount}`, draft.recipient_email, draft.kind, draft.reason, draft.message]))

@@ -52,7 +52,7 @@ export const Transfer = Schema.Struct({
   message: Schema.NullOr(Schema.String),
   sender: Schema.Struct({ account_id: AccountId, name: Schema.String, email: Schema.String }),
   recipient_email: Schema.String,
-  /** Null until the recipient has an account. */
+  /** Null until the transfer is bound to the recipient's account. */
   recipient_account_id: Schema.NullOr(AccountId),
   created_at: Moment,
   updated_at: Moment,
@@ -88,9 +88,8 @@ export interface TransferPreview extends Schema.Schema.Type<typeof TransferPrevi
 
 // ---- the rules of a create ------------------------------------------------------------------------------------------------
 
-/** A request that has passed the checks. */
 export interface Draft {
-  /** The amount in whole cents. */
+  /** The amount in nano-USD, rounded to whole cents. */
   readonly amount: Nano
   readonly recipient_email: string
   readonly kind: typeof TransferKind.Type
@@ -100,7 +99,7 @@ export interface Draft {
 
 export const messageMax = 280
 
-/** Checks a request against the rules of transfers. */
+/** Checks a request against the rules of transfers, and rounds its amount half-up to cents. */
 export const draftOf = (request: NewTransfer): Either.Either<Draft, TransferInvalid> => {
   const wrong = (field: string, rule: string) =>
     Either.left(new TransferInvalid({ message: `${field}: ${rule}`, field, rule }))

@@ -13,7 +13,7 @@
  * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), regardless of their outcome. Further transfers are
  *   refused with 429 `too_many_transfers` and Retry-After. A pending transfer expires after 30 days, so a tenant never has more than 31,000 pending
  *   transfers.
- * - While the sender owes money for a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`), because the
+ * - While the sender owes money for a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`). Otherwise, the
  *   recipient would keep credit that was taken back from the sender. The transfer remains pending. If it is returned, its credit pays the debt.
  * - A job expires transfers. A due transfer is also expired if it is read before the job runs. Sender and recipient are notified.
  */
@@ -70,7 +70,6 @@ export interface Parts {
   readonly dailyLimit: DailyLimit.DailyLimit
 }
 
-/** A transfer, and the caller who acts on it. */
 export interface TransferOf {
   readonly caller: Actor
   readonly transfer_id: TransferId
@@ -84,7 +83,7 @@ export interface TransfersContract {
   /**
    * Moves the amount from the caller's tenant into escrow and sends an invitation. `key` is the Idempotency-Key: a repeated request returns the
    * transfer in its current state (`created: false`) and moves nothing. Once the caller has reached the email limit, a recipient with an account
-   * receives only a notification, and a transfer to any other address is refused.
+   * receives only a notification. A transfer to any other address then fails.
    */
   readonly create: (request: {
     readonly caller: Actor
@@ -138,7 +137,10 @@ export interface TransfersContract {
     readonly caller: Actor
     readonly token: string
   }) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** Expires all due transfers and returns their number. Reading a due transfer also expires it, so reads are correct without the job. */
+  /**
+   * Expires all due transfers and returns the number of expired transfers. Reading a due transfer also expires it, so reads are correct without the
+   * job.
+   */
   readonly expire: Effect.Effect<number, BooksUnavailable>
   /** The job that expires transfers on time. `layerJobs` runs it. */
   readonly job: Loop.Job
@@ -205,7 +207,7 @@ const make = Effect.gen(function* () {
   } satisfies TransfersContract
 })
 
-/** Invalidates the links of pending transfers. The transfers themselves survive a new secret unchanged. */
+/** A new secret invalidates the links of pending transfers. The transfers themselves do not change. */
 export const transferLinksEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_transfers WHERE status = 'pending' AND expires_at > ${now}`,

@@ -1,6 +1,7 @@
 /**
- * Sums over all tenants by day, provider and model. They add the few newer records to the stored sums (`books/ledger/totals/ProviderTotals`). There
- * are many newer records only in the first minute after the upgrade of a large database without stored sums.
+ * Sums over all tenants by day, provider and model. Each query adds the records after the stored sums to these sums
+ * (`books/ledger/totals/ProviderTotals`). There are many such records only in the first minute after the upgrade of a large database without stored
+ * sums.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
@@ -8,7 +9,7 @@ import * as ProviderTotals from "../../books/ledger/totals/ProviderTotals.ts"
 import type { DailySum, Days } from "../../books/ledger/totals/ProviderTotals.ts"
 
 export interface DailyContract {
-  /** Returns sums by day, provider and model. */
+  /** Returns the sums, ordered by day, provider and model. */
   readonly sums: (days: Days) => Effect.Effect<ReadonlyArray<DailySum>>
 }
 
@@ -18,7 +19,7 @@ export class Daily extends Context.Tag("tollgate/usage/Daily")<Daily, DailyContr
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
-  /** Runs one query at a time, because each may read many rows. */
+  /** Runs one query at a time, because each can read many rows. */
   const alone = yield* Effect.makeSemaphore(1)
 
   const sums: DailyContract["sums"] = Effect.fn("Daily.sums")(function* (days) {

@@ -16,7 +16,7 @@ import { detailsOf, labelsOf } from "./Records.ts"
 import { UsageNotFound } from "./Problems.ts"
 
 export interface ExplanationsContract {
-  /** Explains a charge to a caller whose tenant made or paid for the call. Without a caller, explains it to the operator. */
+  /** Explains a charge. If `caller` is given, its tenant must have made or paid for the call. The operator omits `caller`. */
   readonly of: (asked: {
     readonly caller?: Pick<Caller, "tenant_id">
     readonly usage_id: string

@@ -1,7 +1,7 @@
 /**
- * Finds a tenant's records that match a filter and pages them in chronological order. A filter is converted to the set of dimensions that match it. A
- * run's totals (`Totals`) count its matching records, so most runs are skipped without reading a record. In the page's own run, the totals identify
- * the records to read. Records without totals are read one by one.
+ * Finds a tenant's records that match a filter and pages them in chronological order. A filter is converted to the set of matching dimensions. The
+ * stored totals (`Totals`) count the matching records of each run of consecutive records, so most runs are skipped without reading a record. In the
+ * page's own run, the totals identify the records to read. Records without totals are read one by one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -36,7 +36,6 @@ export const Filter = Schema.Struct({
   success: Schema.optionalWith(Schema.Boolean, { exact: true })
 })
 
-/** The fields of a filter that match labels. */
 export type LabelFilter = Pick<Filter, "tag" | "end_user" | "run_id">
 
 /** The columns of `usage_dimensions` that a filter can use. */
@@ -77,7 +76,7 @@ interface Wanted {
   readonly success: boolean | undefined
 }
 
-/** The largest gap between two numbers that one query bridges. */
+/** Numbers with a smaller gap are read with one query. */
 const gapMax = 64
 
 export interface Parts {
@@ -90,7 +89,7 @@ export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) =
   page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
 })
 
-/** Selects dimensions with these labels. The index on runs is partial, so its condition is repeated here. */
+/** Builds the conditions for dimensions with these labels. The index on runs is partial, so its condition is repeated here. */
 export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter): ReadonlyArray<Fragment> => [
   ...(tag === undefined ? [] : [hasTag(sql, tag)]),
   ...(end_user === undefined ? [] : [sql`end_user = ${end_user}`]),
@@ -161,7 +160,7 @@ const matching = Effect.fnUntraced(function* (
   return { ...range, count: found.length, numbers: found } satisfies Stretch
 })
 
-/** Splits a range into stretches, in order. */
+/** Divides a range into the runs with matching records and the ranges without totals. Returns both in order. */
 const stretches = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: string,
@@ -175,7 +174,7 @@ const stretches = Effect.fnUntraced(function* (
   return found.sort((a, b) => a.from - b.from)
 })
 
-/** A run with more matching records than this is read completely, because each range takes a query. */
+/** A run with more matching records than this is read completely, because each range needs a query. */
 const sparseMax = 32
 
 /** A range to read. If `numbers` is present, only the records with these numbers are wanted. */

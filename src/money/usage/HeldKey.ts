@@ -15,7 +15,6 @@ const { reserved_usd, spending_limit_period, spending_limit_usd, spent_usd } = A
 const HeldAllowance = Schema.Struct({
   amount_usd: Usd,
   period: Period,
-  /** The start of the next period. */
   renews_at: Moment
 }).annotations({ identifier: "HeldAllowance" })
 
@@ -33,7 +32,7 @@ export const HeldKey = Schema.Struct({
   spending_limit_period,
   spent_usd,
   reserved_usd,
-  /** The part of the limit that is neither spent nor reserved. The balance may be lower. */
+  /** The part of the limit that is neither spent nor reserved. The balance can be lower. */
   remaining_usd: Schema.optional(Usd),
   /** The start of the next month, if the limit is monthly. */
   renews_at: Schema.optional(Moment),
@@ -71,7 +70,6 @@ export const heldKey = (
 
 const termsOf = ({ amount_usd, period, renews_at }: Allowance) => ({ amount_usd, period, renews_at })
 
-/** Converts a run's key to its public form. */
 export const heldRun = (
   { created_at, expires_at, id, key_prefix, limit, name, reserved, spent }: Run,
   { account_id, allowed_models, tenant_id }: Caller
@@ -106,7 +104,7 @@ const limitsOf = (
     spending_limit_period,
     spent_usd: spent,
     reserved_usd: reserved,
-    // A lowered limit may be below the amount already spent.
+    // A lowered limit can be below the amount already spent.
     remaining_usd: notBelowZero(spending_limit_usd - spent - reserved),
     ...(spending_limit_period === "month" && { renews_at: nextMonthOf(now) })
   }

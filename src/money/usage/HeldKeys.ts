@@ -5,7 +5,7 @@
  * - `GET /v1/key` returns a key's own limits and usage and the terms of its tenant's allowance. It does not show the tenant's balance or other keys.
  *   A run's key shows, under the run's id, the limit in USD and the usage of the run, including the runs below it.
  * - With an API key, `/v1/usage?key=self` sums only the calls of that key and of its runs. With a run's key, it sums only the calls of that run, like
- * the filter `run`, because the runs below it have separate sums. A user token has no key, so the request is refused with 400.
+ *   the filter `run`, because the runs below it have separate sums. A user token has no key, so the service refuses the request with 400.
  */
 import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"

@@ -1,4 +1,4 @@
-/** Computes rollups filtered by labels. They are summed from records, because the stored rollups contain no labels. */
+/** Computes rollups filtered by labels. The sums come from records, because the stored rollups contain no labels. */
 import { Effect } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { allInPieces } from "../../kernel/Pieces.ts"
@@ -42,7 +42,6 @@ const read = Effect.fnUntraced(function* (
   return rows.flat()
 })
 
-/** Sums a tenant's calls by period. */
 export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
   const dimensions = yield* dimensionsBy(parts.sql, asked.tenant_id, asked.filter)
   return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))

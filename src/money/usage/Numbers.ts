@@ -19,7 +19,6 @@ export const make = (sql: SqlClient) => {
   /** Selects the rows of `among`, joined with `tollgate_usage_dimensions d`. */
   const described = (tenant: string, range: Range): Fragment => recordsAmong(sql, tenant, range, withDimensions)
 
-  /** Finds the tenant's newest record. */
   const newest = Effect.fnUntraced(function* (tenant: string) {
     const [row] = yield* sql<{ readonly number: number; readonly at: number }>`SELECT r.number, r.at
       FROM ${sql.literal(tables.r.heads)} h CROSS JOIN tollgate_usage_records r ON r.seq = h.newest WHERE h.id = ${tenant}`

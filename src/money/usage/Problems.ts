@@ -1,4 +1,3 @@
-/** Errors of the usage routes. */
 import { Schema } from "effect"
 import { TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"

@@ -27,7 +27,7 @@ import type {
 import { endOf, instantOf, startOf } from "./Window.ts"
 import type { Window } from "./Window.ts"
 
-/** Parses a summary's window, to the millisecond. */
+/** Parses a summary's window, to the millisecond, and its `key`. */
 export const summaryOf = (
   query: SummaryQuery,
   { application_id, runs }: Pick<Caller, "application_id" | "runs">
@@ -145,7 +145,7 @@ const seriesByOf = (text: string): SeriesBy | undefined =>
 export const payersOf = (query: PayersQuery): Either.Either<Omit<PayersAsked, "account_id">, InvalidRequest> =>
   Either.map(seriesOf(query), ({ end, start, top }) => ({ start, end, top }))
 
-/** Parses comma-separated account ids. If there are none, `members` is `undefined`. */
+/** Parses a query for team usage. `members` is `undefined` if the list of account ids is missing or empty. */
 export const teamOf = (query: TeamQuery): Either.Either<Omit<TeamAsked, "tenant_id">, InvalidRollup | InvalidRequest> =>
   Either.gen(function* () {
     const members = yield* membersOf(query.members)

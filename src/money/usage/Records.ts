@@ -2,12 +2,12 @@
  * Reads a tenant's usage records page by page.
  *
  * Where the specification is silent:
- * - A record contains `error_type` only after an error, `uncollected` only above 0, `usage_source` only if the figures are not the provider's own,
- *   and `token_details` only if the provider reported tokens that vendors bill separately.
- * - A record states its API key (`application_id`, `application_name`) and its request (`request_id`). It states no request if the service itself
+ * - A record contains `error_type` only after an error, and `uncollected` only above 0. It contains `usage_source` only if the figures are not the
+ *   provider's own, and `token_details` only if the provider reported tokens that vendors bill separately.
+ * - A record contains its API key (`application_id`, `application_name`) and its request (`request_id`). It omits the request if the service itself
  *   ended the call, as for media jobs and for calls interrupted by a crash.
- * - The vendor's id for a request and its reported cost are only for the operator, because they reveal the operator's account at the vendor and its
- *   prices. Tenants cannot see them.
+ * - The vendor's id for a request, and the cost that the vendor reported, are visible only to the operator. They reveal the operator's account at the
+ *   vendor and the vendor's prices.
  * - A record contains `tags`, `end_user` and `run_id` if the call had them, and `budgets` if any budget counted the call.
  * - An empty filter matches the empty string: `application_id=` means calls by user token.
  */
@@ -42,7 +42,7 @@ import type { Window } from "./Window.ts"
 export interface RecordsContract {
   /**
    * Reads a page of the calls made with the tenant's credentials. In chronological order, every page costs the same at any depth. In any other order,
-   * the page merges the window's sorted index with the records that the index does not cover yet, and pages by number are limited to `depthMax`.
+   * the page merges the window's sorted index with the records that the index does not cover yet. Pages by number are then limited to `depthMax`.
    * Money is in nano-USD, times in milliseconds since 1970.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
@@ -52,7 +52,7 @@ export interface RecordsContract {
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
   /** Finds a record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
-  /** Returns the facts that the vendor reported about a call. They are for operators; tenants cannot see them. */
+  /** Returns the facts that the vendor reported about a call, for operators only. */
   readonly vendorOf: (usage_id: string) => Effect.Effect<VendorFacts>
 }
 
@@ -61,20 +61,19 @@ export interface VendorFacts {
   readonly vendor_request?: string
   /** The vendors' ids for the preceding failed attempts. */
   readonly vendor_retries?: ReadonlyArray<string>
-  /** The cost that the vendor reported. */
   readonly vendor_cost?: Nano
 }
 
 export interface RecordsAsked extends PageOf {
   readonly tenant_id: TenantId
   readonly window: Window
-  /** The column to sort by. Defaults to time. */
+  /** Defaults to time. */
   readonly sort?: Sort | undefined
-  /** The direction. Defaults to the latest or largest first. */
+  /** Defaults to the latest or largest first. */
   readonly direction?: Direction | undefined
-  /** The filter. Filtered records are in chronological order. Defaults to all records. */
+  /** Filtered records are always in chronological order. Defaults to all records. */
   readonly filter?: Filter | undefined
-  /** The `next_cursor` of an earlier page. The new page continues after it, with its order, window and filter. */
+  /** The `next_cursor` of an earlier page. The new page continues after that page, with the same order, window and filter. */
   readonly cursor?: string | undefined
 }
 
@@ -94,7 +93,7 @@ interface Parts {
   readonly filtered: ReturnType<typeof Filtered.make>
   /** The index places that sorted pages may hold in memory. */
   readonly places: Effect.Semaphore
-  /** The tenants whose sorted walk is in progress or waiting. */
+  /** Tenants with a sorted walk in progress or waiting. */
   readonly walks: Map<TenantId, { readonly one: Effect.Semaphore; users: number }>
 }
 

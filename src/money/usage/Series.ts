@@ -1,6 +1,6 @@
 /**
- * Computes a tenant's usage over time, with a bucket for each hour or day of a window and a series for each model, account or other key. The sums are
- * computed from the totals of the tenant's record runs (`Totals`) and the records that the totals do not cover yet.
+ * Computes a tenant's usage over time: a series for each model, account or other key, with a bucket for each hour or day of a window. The sums come
+ * from the stored totals (`Totals`) and from the records that the totals do not cover yet.
  *
  * Where the specification is silent:
  * - The series with the highest cost are named. All others are combined into one series without a key.
@@ -103,11 +103,10 @@ const columns: Readonly<Record<Exclude<SeriesBy, TagSeries>, string>> = {
   run: "run_id"
 }
 
-/** Returns the name of the tag whose values are the keys, or `undefined` for other series. */
+/** Returns the tag's name for a series by tag, or `undefined` for any other series. */
 const tagOf = (by: SeriesBy): string | undefined => (isTagSeries(by) ? by.slice("tag:".length) : undefined)
 const isTagSeries = (by: SeriesBy): by is TagSeries => by.startsWith("tag:")
 
-/** The sum of a key in a bucket. */
 interface Sum {
   readonly at: number
   readonly key: string
@@ -130,7 +129,6 @@ const make = Effect.gen(function* () {
   return { of: of(parts), ofTeam: ofTeam(parts), byPayer: byPayer(parts) } satisfies SeriesContract
 })
 
-/** Reads each dimension's series key. */
 const keysOf = Effect.fnUntraced(function* (sql: SqlClient, by: SeriesBy, dimensions: Iterable<number>) {
   const rows = yield* sql<{ readonly number: number; readonly key: string }>`
       SELECT number, ${sql.literal(isTagSeries(by) ? "tags" : columns[by])} AS key FROM tollgate_usage_dimensions
@@ -139,7 +137,7 @@ const keysOf = Effect.fnUntraced(function* (sql: SqlClient, by: SeriesBy, dimens
   return new Map(rows.map(({ key, number }) => [number, tag === undefined ? key : valueIn(key, tag)]))
 })
 
-/** A tenant whose records count, and their required dimensions (absent means all). */
+/** A tenant with records to sum, and the dimensions to include. `undefined` includes all dimensions. */
 interface Source {
   readonly tenant: TenantId
   readonly wanted: ReadonlySet<number> | undefined
@@ -152,7 +150,10 @@ const partOf = Effect.fnUntraced(function* ({ numbers, sql }: Parts, { end, star
   return { ...source, runs, tail: yield* Totals.sumsAmong(sql, source.tenant, rest) }
 })
 
-/** Sums the sources. First ranks the keys by the totals of complete runs, then distributes only the named keys over the buckets. */
+/**
+ * Sums the sources in two passes. The first ranks the keys, and needs only the totals of complete runs, not their hours. The second distributes the
+ * named keys, and all other keys together, over the buckets.
+ */
 const summed = Effect.fnUntraced(function* (parts: Parts, asked: SeriesAsked, sources: ReadonlyArray<Source>) {
   const { sql } = parts
   const { by, end, start, top } = asked
@@ -275,7 +276,7 @@ class Ranking {
     return this.sums.keys()
   }
 
-  /** Returns the keys with the highest cost and each dimension's place among them. Place `named.length` stands for all others. */
+  /** Returns the keys with the highest cost and each dimension's place among them. All other keys share the place `named.length`. */
   keys(keyOf: ReadonlyMap<number, string>, top: number): Keys {
     const byKey = new Map<string, { cost: Value; requests: number }>()
     for (const [dimensions, { cost, requests }] of this.sums) {

@@ -1,6 +1,6 @@
 /**
- * Formats usage series as JSON. A year of hours contains a hundred thousand numbers, so the text is built directly from the columns, and the code
- * yields to other work between long columns.
+ * Formats usage series as JSON. A year of hours contains a hundred thousand numbers. Therefore, the text is built directly from the columns, and the
+ * code yields to other work between long columns.
  */
 import { Effect } from "effect"
 import { toIso } from "../../kernel/Moment.ts"
@@ -11,7 +11,6 @@ import { exactMax } from "../../books/ledger/totals/Varints.ts"
 import { longMin, millisOf } from "./Series.ts"
 import type { OneSeries, SeriesSet, Total } from "./Series.ts"
 
-/** Returns the JSON text of a `UsageSeries`. */
 export const seriesText = Effect.fnUntraced(function* ({ by, end, grain, series, start, total }: SeriesSet) {
   const texts: Array<string> = []
   for (const each of series) texts.push(yield* one(each))

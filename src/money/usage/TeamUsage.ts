@@ -16,11 +16,11 @@ import type { RollupName, TeamUsage as Team } from "./Usage.ts"
 import type { Window } from "./Window.ts"
 
 export interface TeamUsageContract {
-  /** Returns the usage of every active member of a team. Money is in nano-USD, times in milliseconds since 1970. */
+  /** Returns the usage of a team's members, and of former members with usage. Money is in nano-USD, times in milliseconds since 1970. */
   readonly of: (
     asked: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
   ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRequest>
-  /** Returns the tenant's members and the caller. Refuses the same callers as `of`. */
+  /** Returns the tenant's members, and the caller as `viewer`. Fails for the same callers as `of`. */
   readonly roster: (asked: {
     readonly caller: Pick<Caller, "account_id">
     readonly tenant_id: TenantId
@@ -115,7 +115,6 @@ const make = Effect.gen(function* () {
   return { of, roster } satisfies TeamUsageContract
 })
 
-/** Rejects a list with too many accounts. */
 export const fewMembers = (
   accounts: ReadonlyArray<AccountId>
 ): Either.Either<ReadonlyArray<AccountId>, InvalidRequest> =>

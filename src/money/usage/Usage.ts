@@ -25,13 +25,12 @@ const TokenDetails = Schema.Struct({
 
 /** Labels of a call, and the budgets that counted it. */
 export const labels = {
-  /** Absent if the call had no tags. */
   tags: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.String }), { exact: true }),
-  /** The caller's own end user, as specified in the request. */
+  /** The end user that the request specified. */
   end_user: Schema.optionalWith(Schema.String, { exact: true }),
   /** The run that owns the calling key. */
   run_id: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The ids of the budgets that admitted the call. Absent if none applied. */
+  /** The ids of the budgets that counted the call. Absent if none did. */
   budgets: Schema.optionalWith(Schema.Array(Schema.String), { exact: true })
 } as const
 
@@ -260,7 +259,6 @@ export const UsageSeries = Schema.Struct({
   /** The start of the first bucket and the end of the last. */
   start_time: Moment,
   end_time: Moment,
-  /** The start of each bucket. */
   timestamps: Schema.Array(Moment),
   /** Series by descending cost. */
   series: Schema.Array(
@@ -307,7 +305,6 @@ export const Totals = Schema.Struct({ total_requests: Schema.Int, total_tokens: 
 
 export interface TeamUsage extends Schema.Schema.Type<typeof TeamUsage> {}
 export const TeamUsage = Schema.Struct({
-  /** The requested window. */
   window: Schema.Struct({ start: Schema.NullOr(Moment), end: Schema.NullOr(Moment) }),
   rollup: Schema.Literal(...rollups),
   tenant_id: TenantId,

@@ -1,6 +1,6 @@
 /**
- * Reads the calls of a period in the order of their records, with the facts that their vendors reported, for the comparison with vendors' bills. The
- * calls are read in pieces, so that reading needs constant memory and does not delay other work.
+ * Reads the calls of a period in record order, with the facts that their vendors reported, to compare them with vendors' bills. Reading in pieces
+ * needs constant memory and does not delay other work.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -36,10 +36,10 @@ interface Row extends Omit<VendorCall, "cost" | "success" | "token_details" | "r
   readonly vendor_request: string | null
 }
 
-/** The allowance for nodes whose clocks are behind: a later row may state an earlier time. */
+/** The allowance for nodes whose clocks are behind: a later row can state an earlier time. */
 const slack = hour
 
-/** Finds the first row at or after `at` by bisection. This works because rows are written in chronological order, apart from the slack. */
+/** Finds the first row at or after `at` by bisection. Rows are written in chronological order, apart from the slack. */
 const firstRow = (sql: SqlClient, at: number, end: number) =>
   Effect.gen(function* () {
     let [low, high] = [0, end + 1]

@@ -1,9 +1,9 @@
 /**
- * A walk through a tenant's records: its filter, order and position. A cursor is a walk encoded as an opaque string. New records do not move its
+ * A walk through a tenant's records: its filter, order and position. A cursor is a walk encoded as an opaque string. New records do not move the
  * position, so a walk by cursor neither repeats nor skips a record.
  *
  * Where the specification is silent:
- * - A cursor contains its sort, direction, window and filter, and the next page uses them. Pages by cost, tokens or latency are read in pieces, one
+ * - A cursor contains the sort, direction, window and filter, and the next page uses them. Pages by cost, tokens or latency are read in pieces, one
  *   page per tenant at a time. Pages by number are limited to the first 20,000 records; pages by cursor are not limited. A page beyond the end is
  *   empty.
  */

@@ -2,8 +2,8 @@
  * A window of time that includes `start` and excludes `end`, so that adjacent windows neither overlap nor leave a gap.
  *
  * Where the specification is silent:
- * - Windows include their start and exclude their end. A bare date given as an end includes that complete day. A window that ends before its start is
- *   empty. The summary is exact to the millisecond. A rollup is widened to whole UTC days, and its `start_date` and `end_date` repeat the request.
+ * - A bare date given as an end includes that complete day. A window that ends before its start is empty. The summary is exact to the millisecond. A
+ *   rollup is widened to whole UTC days, and its `start_date` and `end_date` repeat the request.
  */
 import { day, hour, parse } from "../../kernel/Moment.ts"
 
@@ -39,7 +39,7 @@ export const endOf = (text: string | undefined): number | null | undefined => {
   return instant !== undefined && isDate(text) ? instant + day : instant
 }
 
-/** Extends a window to whole UTC days. */
+/** Extends a window to whole UTC days. A missing start becomes `-forever`, and a missing end `forever`. */
 export const wholeDays = ({ end, start }: Window): { readonly start: number; readonly end: number } => ({
   start: start === null ? -forever : Math.floor(start / day) * day,
   end: end === null ? forever : Math.ceil(end / day) * day

@@ -1,4 +1,3 @@
-/** Errors of the voucher routes. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -9,7 +8,6 @@ export class VoucherNotFound extends Problem<VoucherNotFound>()("VoucherNotFound
   code: "voucher_not_found"
 }) {}
 
-/** The voucher has been redeemed by the maximum number of tenants. */
 export class VoucherUsedUp extends Problem<VoucherUsedUp>()("VoucherUsedUp", {
   status: 409,
   error: "the voucher is used up",

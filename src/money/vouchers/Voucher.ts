@@ -81,11 +81,10 @@ const plain = (code: string): string =>
     .replaceAll("O", "0")
     .replaceAll(/[IL]/g, "1")
 
-/** Hashes a code for storage. A code has enough random bits that its hash needs no key, so vouchers survive a new deployment secret. */
+/** Hashes a code for storage. The hash needs no key, because a code has 100 random bits. Vouchers therefore survive a new deployment secret. */
 export const hashOf = (code: string): string =>
   createHash("sha256")
     .update(`voucher ${plain(code)}`)
     .digest("hex")
 
-/** Returns the part of a code that lists show. */
 export const prefixOf = (code: string): string => code.slice(0, 5)

@@ -48,7 +48,6 @@ export interface VouchersContract {
     id: VoucherId,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Voucher, VoucherNotFound | BooksUnavailable>
-  /** Redeems a code for the caller's tenant. */
   readonly redeem: (request: {
     readonly caller: Actor
     readonly code: string

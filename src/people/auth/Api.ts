@@ -16,7 +16,7 @@ import {
 } from "../../upstream/identity/Problems.ts"
 
 /**
- * An authorization request. Required parameters are declared optional, so that the handler can reject missing ones with the specification's texts.
+ * An authorization request. Required parameters are declared optional, so the handler can reject a missing parameter with the specification's text.
  */
 export const AuthorizationRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
@@ -63,8 +63,8 @@ const SignedIn = Schema.Struct({ account_created: Schema.Boolean, token_response
 })
 
 /**
- * Required fields are declared optional, so that the handler can reject missing ones with the specification's texts. A request with an unsupported
- * grant type need not contain a refresh token. `tenant_id` switches to another of the account's tenants.
+ * Required fields are declared optional, so the handler can reject a missing field with the specification's text. A request with an unsupported grant
+ * type need not contain a refresh token. `tenant_id` switches to another of the account's tenants.
  */
 export const RefreshRequest = Schema.Struct({
   client_id: Schema.optional(Schema.String),
@@ -98,7 +98,6 @@ const signIn = <const Name extends string>(name: Name, path: `/${string}`) =>
         : `Sign in with ${name}; the first sign-in creates an account and its home tenant`
     )
 
-/** The name of a configured identity provider. */
 const ofProvider = Schema.Struct({ provider: Schema.String })
 
 const refresh = <const Name extends string>(name: Name, path: `/${string}`) =>
@@ -148,7 +147,6 @@ const Consented = Schema.Struct({
 
 const Consentable = Schema.Struct({
   client_id: Schema.String,
-  /** The name of the application. */
   client_name: Schema.String,
   /** The scope that the application requested. */
   scope: Schema.String,
@@ -272,7 +270,6 @@ const UserInfo = Schema.Struct({
   email_verified: Schema.Boolean
 }).annotations({ identifier: "UserInfo" })
 
-/** Routes that return the user's claims to an application. */
 export class UserInfoApi extends HttpApiGroup.make("userinfo")
   .add(
     HttpApiEndpoint.get("userinfo", "/v1/auth/oauth/userinfo")
@@ -303,7 +300,6 @@ export class ConsentApi extends HttpApiGroup.make("consent")
 
 const Page = HttpApiSchema.Text({ contentType: "text/html" })
 
-/** The OAuth pages that open in a user's browser. */
 export class BrowserApi extends HttpApiGroup.make("browser")
   .add(
     HttpApiEndpoint.get("authorize", "/oauth/authorize")

@@ -2,8 +2,8 @@
  * The OAuth 2.0 authorization server: the authorization code flow with PKCE, the device flow, refresh, revocation and user info. Calls with its
  * tokens charge the team's pool first.
  *
- * The server does not use `oidc-provider`, for three reasons. First, that library owns its HTTP server, its cookies and its storage adapter, so it
- * could not write a code, its sign-in and its tokens in one transaction of the single writer. Second, this service's sign-ins, scopes and API keys
+ * The server does not use `oidc-provider`, for three reasons. First, that library owns its HTTP server, its cookies and its storage adapter. It could
+ * not write a code, the code's sign-in and the tokens in one transaction of the single writer. Second, this service's sign-ins, scopes and API keys
  * end together, but the library's grants and sessions would exist beside them. Third, the service needs only a small part of the library: the
  * operator's public clients, PKCE with S256, two grants and refresh. `test/people/auth/Conformance.test.ts` restates the OpenID basic and PKCE test
  * plans.
@@ -40,7 +40,6 @@ import { Tokens } from "./Tokens.ts"
 import type { TokensContract } from "./Tokens.ts"
 import { userInfoBy } from "./UserInfo.ts"
 
-/** The parameters of an authorization request. */
 export interface AuthorizationRequest {
   readonly client_id?: string | undefined
   readonly redirect_uri?: string | undefined
@@ -59,7 +58,6 @@ export interface ConsentRequest {
   readonly redirect_uri: string
   /** The scope that the application requested. */
   readonly scope: string
-  /** The scope that consent grants. */
   readonly grant: Grant
   readonly state: string | undefined
   readonly nonce: string | undefined
@@ -81,7 +79,6 @@ export interface TokenRequest {
   readonly device_code?: string | undefined
 }
 
-/** The request that starts the device flow. */
 export interface DeviceRequest {
   readonly client_id?: string | undefined
   readonly scope?: string | undefined
@@ -90,7 +87,6 @@ export interface DeviceRequest {
 /** A device that is waiting for the user's decision. */
 export interface DeviceConsent {
   readonly client: Client
-  /** The scope that the decision grants. */
   readonly grant: Grant
 }
 
@@ -103,7 +99,6 @@ export interface UserInfo {
 }
 
 export interface AuthorizationContract {
-  /** Validates an authorization request. */
   readonly check: (
     request: AuthorizationRequest
   ) => Effect.Effect<ConsentRequest, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
@@ -112,9 +107,7 @@ export interface AuthorizationContract {
     person: Pick<Caller, "account_id" | "tenant_id"> & { readonly auth_time?: number },
     request: ConsentRequest
   ) => Effect.Effect<string, BooksUnavailable>
-  /** Exchanges a code, a device code or a refresh token for tokens. */
   readonly exchange: (request: TokenRequest) => Effect.Effect<Exchanged, OAuthRefusal | BooksUnavailable>
-  /** Starts the device flow. */
   readonly beginDevice: (request: DeviceRequest) => Effect.Effect<DeviceCodes, OAuthRefusal | BooksUnavailable>
   /** Finds the device that is waiting for this user code. Returns `undefined` if no device is waiting. */
   readonly findDevice: (user_code: string) => Effect.Effect<DeviceConsent | undefined>

@@ -41,7 +41,7 @@ type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
 export interface BrowserContract {
-  /** Shows the consent page to the signed-in user (`GET /oauth/authorize`). */
+  /** Shows the consent page, or the sign-in page if the user must sign in first (`GET /oauth/authorize`). */
   readonly authorize: (request: Request) => Effect.Effect<Response>
   /** Processes the user's decision (`POST /oauth/authorize`). */
   readonly decide: (request: Request) => Effect.Effect<Response>
@@ -49,7 +49,7 @@ export interface BrowserContract {
   readonly device: (request: Request) => Effect.Effect<Response>
   /** Processes the user's decision about a device (`POST /oauth/device`). */
   readonly decideDevice: (request: Request) => Effect.Effect<Response>
-  /** Redirects to the provider's sign-in, which leads back to the console with a session (`GET /console/sign-in/{provider}`). */
+  /** Redirects to the provider's sign-in, for a session in the console (`GET /console/sign-in/{provider}`). */
   readonly toProvider: (request: Request, provider: ProviderName) => Effect.Effect<Response>
   /** Handles the return from a provider that posts an ID token in a form (`POST /oauth/signed-in`). */
   readonly signedIn: (request: Request) => Effect.Effect<Response>
@@ -61,7 +61,7 @@ export interface BrowserContract {
   readonly requestLink: (request: Request) => Effect.Effect<Response>
   /** Follows the link in an email, or shows the address form if the request contains no token (`GET /oauth/link`). */
   readonly followLink: (request: Request) => Effect.Effect<Response>
-  /** Continues with the browser's cookie (`GET /oauth/continue`), which browsers withhold from the provider's cross-site form post. */
+  /** Continues with the browser's cookie (`GET /oauth/continue`). Browsers do not send the cookie with the provider's cross-site form post. */
   readonly resume: (request: Request) => Effect.Effect<Response>
 }
 

@@ -1,6 +1,6 @@
 /**
- * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token, because tabs that shared a refresh token
- * would invalidate it for each other. Ending the sign-in invalidates all of its access tokens.
+ * The console's sessions. A session is a sign-in (`Sessions`) in a sealed cookie instead of a refresh token. Tabs that shared a refresh token would
+ * invalidate it for each other. Ending the sign-in invalidates all of its access tokens.
  *
  * Where the specification is silent:
  * - A session expires a week after its last use, and 90 days after the sign-in at the latest. Its access tokens are valid for ten minutes.
@@ -26,7 +26,6 @@ export const consoleClient = "console"
 
 const accessLifetime = Duration.minutes(10)
 
-/** A session's cookie and its expiry. */
 export interface Held {
   readonly cookie: string
   /** When the session expires if it is not used again. */
@@ -44,12 +43,11 @@ export interface Access {
 }
 
 export interface BrowserSessionsContract {
-  /** Opens a session for a user who has just signed in. */
   readonly open: (person: {
     readonly account_id: AccountId
     readonly tenant_id: TenantId
   }) => Effect.Effect<Held, BooksUnavailable>
-  /** Creates an access token for the session's user, in `tenant_id` if given. */
+  /** Creates an access token for the session's user, in `tenant` if given, and otherwise in the tenant requested last. */
   readonly access: (
     cookie: string | undefined,
     tenant: TenantId | undefined
@@ -113,7 +111,10 @@ const make = Effect.gen(function* () {
     return yield* seal({ ...person, family, signed_in_at: now }, now)
   })
 
-  /** Returns the requested tenant, the tenant requested last, or the first tenant with an active membership. */
+  /**
+   * Returns the requested tenant. Fails unless the user is an active member. Without a request, returns the tenant requested last, or else the first
+   * tenant with an active membership.
+   */
   const tenantOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Sealed, asked: TenantId | undefined) {
     if (yield* tenants.isActiveMember(account_id, asked ?? tenant_id)) return asked ?? tenant_id
     if (asked !== undefined) return yield* new NotAMember({ tenant_id: asked })

@@ -34,7 +34,7 @@ export interface ProviderState {
   readonly page: string
   readonly until: number
 }
-/** Sent in the URL of `/oauth/continue`; identifies the user whom the provider verified. */
+/** Sent in the URL of `/oauth/continue`; identifies the user that the provider verified. */
 export interface VerifiedPerson extends Omit<SignedIn, "kind"> {
   readonly kind: "arriving"
   readonly nonce: string

@@ -2,8 +2,8 @@
  * The pages of the authorization code flow: the consent page and the redirect after the decision.
  *
  * Where the specification is silent:
- * - `prompt=login` and `max_age` send the user back to the identity provider. Every request requires consent, so `prompt=none` always fails with
- *   `login_required` or `consent_required`. Request objects are rejected.
+ * - `prompt=login`, or a sign-in older than `max_age`, sends the user back to the identity provider. Every request requires consent, so `prompt=none`
+ *   always fails with `login_required` or `consent_required`. Request objects are rejected.
  */
 import type { HttpServerResponse } from "@effect/platform"
 import { Clock, Effect } from "effect"
@@ -114,7 +114,7 @@ const refusedBack = (
   { error, error_description }: Refusal
 ): Response => back(redirect_uri, { error, error_description, state, iss: info.public_url })
 
-/** Validates the request, then calls `then`. */
+/** Calls `then` if the request is valid. Otherwise responds with the refusal. */
 const checked = <A>(
   dependencies: Dependencies,
   request: AuthorizationRequest,

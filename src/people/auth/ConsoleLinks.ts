@@ -1,7 +1,7 @@
 /**
  * Single-use links that open the console as a given user. For deployments without an identity provider, an operator's command creates a link that is
- * valid for 15 minutes. The first email to a user whom the operator created contains a link that is valid for seven days. The table of authorization
- * codes stores the links' codes as hashes.
+ * valid for 15 minutes. If the operator creates a user, the user's first email contains a link that is valid for seven days. The table of
+ * authorization codes stores the links' codes as hashes.
  *
  * Where the specification is silent:
  * - A link is not bound to a browser, because it is printed on a terminal or sent by email and opened elsewhere. The code follows the `#`, so servers
@@ -55,7 +55,6 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
     return { code, expires_at, stored: statement(sql`INSERT INTO tollgate_auth_codes ${sql.insert(row)}`) }
   })
 
-  /** Creates a code in the same transaction as `beside`. */
   const invite = Effect.fn("ConsoleLinks.invite")(function* (
     person: Person,
     beside: ReadonlyArray<Statement>

@@ -1,4 +1,4 @@
-/** The last step of console sign-in. It leads to a console page with a session cookie, or back to the sign-in page with a reason. */
+/** The last step of console sign-in: a redirect to a console page with a session cookie, or to the sign-in page with a reason. */
 import { ownCookie } from "../../http/transport/OwnCookie.ts"
 import { pathTo } from "../../kernel/ServiceInfo.ts"
 import type { ServiceFacts } from "../../kernel/ServiceInfo.ts"
@@ -18,7 +18,10 @@ export type SignInFailure =
 
 const pageMax = 2_000
 
-/** Returns the console page in `to`, relative to `/console/`, with its query. Replaces the sign-in page and other addresses with the first page. */
+/**
+ * Returns the console page in `to`, relative to `/console/`, with its query. Returns the first page, an empty string, for the sign-in page and for
+ * all other addresses.
+ */
 export const pageIn = (to: string | null): string => {
   const base = "http://console.invalid/console/"
   if (to === null || to.length > pageMax || !URL.canParse(to, base)) return ""
@@ -28,7 +31,6 @@ export const pageIn = (to: string | null): string => {
   return /^sign-in(?:\/|$)/.test(page) ? "" : page + search
 }
 
-/** Returns the console's addresses and its cookie. */
 export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
   const root = `${pathTo("", public_url)}/console`
   const { attributes, name } = ownCookie("tollgate_console", "/console", public_url)
@@ -36,7 +38,6 @@ export const make = ({ public_url }: Pick<ServiceFacts, "public_url">) => {
 
   return {
     cookieName: name,
-    /** Returns the `Set-Cookie` header for a session. */
     setCookie: ({ cookie, until }: Held, now: number) =>
       `${name}=${cookie}; Max-Age=${Math.ceil((until - now) / 1_000)}; ${strict}`,
     clearCookie: `${name}=; Max-Age=0; ${strict}`,

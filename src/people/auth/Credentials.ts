@@ -1,5 +1,6 @@
 /**
- * Authenticates requests: finds the caller that an `Authorization` header identifies, with the specification's texts and order of precedence.
+ * Authenticates requests: finds the caller that an `Authorization` header identifies. The texts and the precedence of errors follow the
+ * specification.
  *
  * Where the specification is silent:
  * - Keys and tokens are cached for at most a minute. A deleted key becomes invalid immediately in this process, and within two seconds on other nodes
@@ -50,7 +51,7 @@ export interface CredentialsContract {
   ) => Effect.Effect<Caller, MissingAuthorization | InvalidToken | InsufficientScope>
   /**
    * Authenticates routes that accept user tokens and keys. An application's token must contain the scope that the route demands, by default `calls`.
-   * Reads the credential as a user token first and then as a key, so an expired user token is refused as a key of invalid format.
+   * Reads a credential with dots as a user token, and any other as a key. An invalid or expired user token fails with `InvalidKeyFormat`.
    */
   readonly keyOrToken: (
     authorization: string | undefined,
@@ -58,7 +59,6 @@ export interface CredentialsContract {
   ) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
   /** Returns the caller of a cached key, or `undefined` if `keyOrToken` must read the database. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
-  /** Authenticates routes that accept only API keys. */
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
 
@@ -121,7 +121,6 @@ const looksLikeToken = (bearer: string): boolean => bearer.includes(".")
 
 // ---- user tokens --------------------------------------------------------------------------------------------------------
 
-/** A token's caller and scope. */
 interface Holder {
   readonly caller: Caller
   readonly grant: Grant
@@ -142,7 +141,6 @@ interface TokenDependencies {
 
 const cachedMax = 50_000
 
-/** Creates a reader that finds the holder of a user token, with a cache. */
 const tokenReader = (dependencies: TokenDependencies) => {
   const { clock } = dependencies
   /** A plain map, because every call with a token reads it, and reads of Effect's `Cache` allocate. */

@@ -27,7 +27,7 @@ import type { Grant } from "../credentials/Scope.ts"
 
 /** The lifetime of both codes. */
 export const lifetime = Duration.minutes(10)
-/** How long a used code is stored after it expires, so that a replay is detected. */
+/** How long a used code is stored after it expires, to detect a replay. */
 const usedRetention = Duration.toMillis(Duration.hours(1))
 /** How long an unused code is stored after it expires. During this time, polls return `expired_token`. */
 const unusedRetention = Duration.toMillis(Duration.minutes(10))
@@ -45,7 +45,6 @@ export interface DeviceCodes {
   readonly user_code: string
 }
 
-/** A device that is waiting for a decision. */
 export interface WaitingDevice {
   readonly client_id: string
   readonly grant: Grant
@@ -110,7 +109,7 @@ const begin = ({ secret, sql, writer }: Dependencies, client_id: string, grant: 
     const expired = sql`DELETE FROM tollgate_auth_device_codes
       WHERE expires_at < ${now - usedRetention} OR expires_at < ${now - unusedRetention} AND used_at IS NULL`
     const begun = sql`INSERT INTO tollgate_auth_device_codes ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING hash`
-    // There are about 25 billion user codes, so another device may already use this one. In that case, try another code.
+    // There are about 25 billion user codes, so another device can already have this one. In that case, another code is tried.
     return (yield* Statements.tryWrite(writer, statement(expired), statement(begun, 1))) ? codes : yield* attempt
   })
   return attempt

@@ -1,4 +1,3 @@
-/** Handlers for sign-in, OAuth, consent, user info and the OAuth pages. */
 import { HttpApiBuilder, HttpServerResponse } from "@effect/platform"
 import type { HttpServerRequest } from "@effect/platform"
 import { Duration, Effect, Schema } from "effect"
@@ -209,12 +208,10 @@ const answeringForm =
 
 const noStore = { "cache-control": "no-store", pragma: "no-cache" }
 
-/** The parameters of the OAuth endpoints. */
 interface OAuthForm extends TokenRequest, DeviceRequest {
   readonly token?: string | undefined
 }
 
-/** Reads the parameters from JSON or a form. */
 const oauthForm = (request: HttpServerRequest.HttpServerRequest): Effect.Effect<OAuthForm, OAuthRefusal> =>
   Effect.flatMap(Effect.orDie(request.text), (text): Effect.Effect<OAuthForm, OAuthRefusal> => {
     const [type = ""] = (request.headers["content-type"] ?? "").split(";", 1)

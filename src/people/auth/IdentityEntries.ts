@@ -38,7 +38,7 @@ export interface IdentityEntries extends Readonly<Record<string, IdentityEntry>>
 
 const issue = (path: ReadonlyArray<string>, message: string): Schema.FilterIssue => ({ path, message })
 
-/** Checks the rules that involve several fields of an entry. */
+/** Checks an entry's name, and the rules that involve several of its fields. */
 const issuesOf = (name: string, entry: IdentityEntry): ReadonlyArray<Schema.FilterIssue> => {
   const { audiences, client_id, client_secret_env, issuer, kind = "openid" } = entry
   return [

@@ -26,7 +26,7 @@ export const toForm = ({ pages }: Dependencies, request: Request): Response => {
   return redirect(`${pages}/link?${new URLSearchParams({ room: "console", page })}`)
 }
 
-/** Returns the page to return to: a console page, or one of the two OAuth pages that require sign-in. */
+/** Returns the page to open after sign-in: a console page, or one of the two OAuth pages that require sign-in. */
 const destinationIn = (query: URLSearchParams): Destination => {
   const page = query.get("page")
   if (query.get("room") === "console") return { room: "console", page: ConsoleReturn.pageIn(page) }
@@ -48,7 +48,7 @@ const form = Effect.fnUntraced(function* (dependencies: Dependencies, query: URL
   return yield* withPending(dependencies, html(unusable === undefined ? 200 : 400, body), nonce)
 })
 
-/** Sends a link (`POST /oauth/link`). Only our own form contains a state that matches the browser's cookie. */
+/** Sends a link (`POST /oauth/link`). Only the service's own form contains a state that matches the browser's cookie. */
 export const request = (dependencies: Dependencies): BrowserContract["requestLink"] =>
   Effect.fnUntraced(function* (http) {
     const { emailSignIn, info, links, state } = dependencies

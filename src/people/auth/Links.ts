@@ -4,7 +4,7 @@
  *
  * Where the specification is silent:
  * - The response is identical for every address. An address that may not sign in receives no email.
- * - Up to five links per hour may be requested for one address, whether or not an email is sent.
+ * - At most five links per hour can be requested for one address, whether or not an email is sent.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect } from "effect"
@@ -26,7 +26,7 @@ export const emailProvider = "email"
 export const linkLifetime = Duration.minutes(15)
 /** How long a row counts against its address's limit. */
 const counted = Duration.toMillis(Duration.hours(1))
-/** The maximum number of links for one address within this period. */
+/** The maximum number of links for one address within the time `counted`. */
 const perAddress = 5
 
 /** The page that a link leads to. */
@@ -58,9 +58,9 @@ interface Dependencies {
 }
 
 export const make = (dependencies: Dependencies) => ({
-  /** Requests a link. Returns a cookie for the browser that may follow it. Returns `undefined` if the address is over its limit. */
+  /** Requests a link. Returns a cookie for the browser that may follow the link, or `undefined` if the address is over its limit. */
   request: requesting(dependencies),
-  /** Follows a link. If it cannot be used, returns the reason and leaves the link unspent. */
+  /** Follows a link. If the link cannot be used, returns the reason and leaves the link unspent. */
   follow: following(dependencies)
 })
 

@@ -45,7 +45,6 @@ shared.</p>
 ${options.providers.map(({ name, url }) => `<a class="button" href="${escape(url)}">Continue with ${escape(name)}</a>`).join("\n")}`
   )
 
-/** Renders the consent page. */
 export const consent = (options: {
   readonly service: string
   readonly client: string
@@ -84,7 +83,6 @@ ${hidden(options.fields)}
 <p class="small">${escape(options.then)} Signing out of the application ends its access.</p>`
   )
 
-/** Renders the form for a device's user code. */
 export const deviceCode = (options: {
   readonly service: string
   readonly action: string
@@ -107,7 +105,6 @@ export const deviceCode = (options: {
 </form>`
   )
 
-/** Renders the form for the address of a sign-in link. */
 export const linkForm = (options: {
   readonly service: string
   readonly action: string

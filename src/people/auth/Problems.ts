@@ -1,4 +1,3 @@
-/** Errors of sign-in, refresh and OAuth. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"

@@ -114,7 +114,7 @@ export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"
     return redirect(`${pages}/continue?${new URLSearchParams({ arriving })}`)
   })
 
-/** Returns the reason for a failed sign-in. The provider's own error takes precedence over ours. */
+/** Returns the reason for a failed sign-in. The provider's own error takes precedence. */
 export const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: string }): SignInFailure => {
   const error = form.get("error")
   if (error !== null)
@@ -186,10 +186,13 @@ export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, 
   return who === undefined || cookie === undefined ? undefined : { who, cookie }
 })
 
-/** Computes the value of a form field that only our own pages can contain. Without this field, another site could submit a decision for the user. */
+/**
+ * Computes the value of a form field that only the service's own pages can contain. Without this field, another site could submit a decision for the
+ * user.
+ */
 export const proofOf = ({ secret }: Dependencies, cookie: string): string => secret.hash("browser", cookie)
 
-/** Finds the user who submitted the form from one of our pages. */
+/** Finds the user who submitted the form. Returns `undefined` unless the form comes from one of the service's pages. */
 export const decidedBy = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   http: Request,

@@ -84,7 +84,10 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
     )
   }
 
-  /** Creates the next token, with the statements that replace `token`. They fail if `token` was used or its sign-in has ended. */
+  /**
+   * Creates the next token, with the statements that replace `token`. The statements fail the transaction if `token` was used or its sign-in has
+   * ended.
+   */
   const replace = (token: string, { family_id, signed_in_at }: Refreshable, tenant_id: TenantId, now: number) => {
     const next = newToken(family_id)
     const row = { hash: hashOf(next), family_id, tenant_id, expires_at: expiryOf(signed_in_at, now) }

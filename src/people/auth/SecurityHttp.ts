@@ -63,7 +63,6 @@ const ofPath =
     )
 const ofTenant = ofPath(() => new TenantMismatch())
 
-/** Middleware for user tokens on any path. */
 const anywhereWays = [
   Security.ProfileToken,
   Security.CallsToken,

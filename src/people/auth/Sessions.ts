@@ -73,7 +73,7 @@ export interface SessionsContract {
   ) => Effect.Effect<TokenPair | undefined, BooksUnavailable>
   /** Opens a sign-in without a refresh token and returns its id. The caller must limit its lifetime. */
   readonly begin: (signIn: SignIn) => Effect.Effect<string, BooksUnavailable>
-  /** Ends one of the account's sign-ins. Its access tokens become invalid immediately in this process, and within a minute in others. */
+  /** Ends one of the account's sign-ins. The sign-in's access tokens become invalid immediately in this process, and within a minute in others. */
   readonly end: (account: AccountId, family: string) => Effect.Effect<void, BooksUnavailable>
   /** Lists up to 100 of the account's sign-ins that can still be refreshed, newest first. */
   readonly ofAccount: (account: AccountId) => Effect.Effect<ReadonlyArray<OpenSignIn>>
@@ -87,7 +87,6 @@ export interface SessionsContract {
   ) => Effect.Effect<number, BooksUnavailable>
   /** Returns the statements that end all of an account's sign-ins, open codes and console links, for another room's transaction. */
   readonly endingAll: (account: AccountId) => ReadonlyArray<Statement>
-  /** Returns whether a sign-in is still open. */
   readonly isLive: (family: string) => Effect.Effect<boolean>
   /** Exchanges a refresh token for a new pair. `tenant_id` switches to another of the account's tenants. */
   readonly refresh: (request: {

@@ -1,4 +1,4 @@
-/** Reads the configured clients and identity providers: `clients`, `oauth_clients`, `web_clients` and `identity`. */
+/** Reads the configured clients and identity providers: `clients`, `oauth_clients`, `web_clients`, `identity` and `email_sign_in`. */
 import { Layer, Schema } from "effect"
 import { NonEmpty, readAs } from "../../kernel/Setting.ts"
 import { IdentityProviders } from "../../upstream/identity/Identity.ts"
@@ -45,7 +45,6 @@ export const fields = {
   oauth_clients: Schema.optionalWith(Schema.Array(OAuthClient), { default: () => [] }),
   /** Websites that send contact-form messages to the operator. */
   web_clients: clientsOf("web"),
-  /** The identity providers, by name. */
   identity: IdentityEntries.field,
   /** Whether users may sign in with a link from an email. Requires `mail`. */
   email_sign_in: Schema.optionalWith(Schema.Boolean, { default: () => false })

@@ -1,10 +1,10 @@
 /**
- * The ES256 keys that sign tokens. The newest key signs. The service publishes all keys, so that anyone can verify a token and a rotation signs out
- * no one. The database stores private keys sealed.
+ * The ES256 keys that sign tokens. The newest key signs. The service publishes all keys, so that clients can verify tokens, and a rotation signs out
+ * no user. The database stores private keys sealed.
  *
  * Where the specification is silent:
- * - A token is valid if one of our keys signed it, so `public_url` may change without signing out users. Signing keys rotate automatically. An
- *   earlier key remains published until its last token has expired, and is then deleted.
+ * - A token is valid if one of the service's keys signed it, so `public_url` can change without signing out users. Signing keys rotate automatically.
+ *   An earlier key remains published until its last token has expired, and is then deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Layer, Runtime } from "effect"
@@ -28,7 +28,6 @@ export interface SigningKey {
 }
 
 export interface SigningKeysContract {
-  /** Returns the key that currently signs. */
   readonly current: () => SigningKey
   /** Returns the public key with this id, even one that another process has just created. */
   readonly find: (kid: string) => Effect.Effect<CryptoKey | undefined>
@@ -41,7 +40,7 @@ export interface SigningKeysContract {
   readonly rotate: (beside?: ReadonlyArray<Statement>) => Effect.Effect<SigningKey, BooksUnavailable>
   /** Loads keys that other processes created. */
   readonly reload: Effect.Effect<void>
-  /** Runs hourly on each node. It reloads the keys, replaces a key after 30 days, and deletes keys that have no valid tokens. */
+  /** Runs hourly on each node. It reloads the keys, replaces the current key after 30 days, and deletes keys that have no valid tokens. */
   readonly job: Loop.Job
 }
 

@@ -61,7 +61,7 @@ const toSeconds = (millis: number): number => Math.floor(millis / 1000)
 
 const make = Effect.gen(function* () {
   const keys = yield* SigningKeys
-  // The `iss` claim. Verification relies on our keys instead, so that a change of `public_url` signs out no one.
+  // The `iss` claim. Verification does not check the claim, so a change of `public_url` signs out no user.
   const { public_url: issuer } = yield* ServiceInfo
 
   const signed = Effect.fnUntraced(function* (

@@ -31,7 +31,7 @@ export interface ContactsContract {
   }) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound | BooksUnavailable>
   /** Finds the website that a valid token belongs to. */
   readonly find: (token: string) => Effect.Effect<HeldClientTokenFacts, InvalidClientToken>
-  /** Stores the message, emails it to the operator and spends the token. */
+  /** Stores the message, emails it to the operator if `contact_email` is set, and spends the token. */
   readonly write: (request: {
     readonly token: HeldClientTokenFacts
     readonly message: ContactMessage
@@ -91,7 +91,6 @@ const make = Effect.gen(function* () {
   return { token, find, write } satisfies ContactsContract
 })
 
-/** Composes the email that forwards a message to the operator. */
 const letterOf = (service_name: string, operator: string, id: string, message: ContactMessage) => ({
   key: `contact/${id}`,
   to: operator,

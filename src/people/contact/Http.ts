@@ -1,4 +1,3 @@
-/** Handlers for the contact form, and their security middleware. */
 import { HttpApiBuilder, HttpServerRequest } from "@effect/platform"
 import { Effect, Layer } from "effect"
 import { contract } from "../../http/contract/Contract.ts"

@@ -1,4 +1,3 @@
-/** Errors of the contact routes. */
 import { Problem } from "../../kernel/Problem.ts"
 
 /** The client token is unknown, expired or already used. */

@@ -9,7 +9,6 @@ export class ContactEmail extends Context.Reference<ContactEmail>()("tollgate/co
 
 const keptDaysPreset = 180
 
-/** How many days a message is stored. */
 export class ContactKeptDays extends Context.Reference<ContactKeptDays>()("tollgate/contact/ContactKeptDays", {
   defaultValue: (): number => keptDaysPreset
 }) {}

@@ -25,22 +25,19 @@ export interface Client {
   readonly client_id: string
   readonly kind: ClientKind
   readonly name: string
-  /** The redirect URIs of the code flow. */
   readonly redirect_uris: ReadonlyArray<string>
-  /** Whether the client is one of the operator's own `oauth` clients and may do everything that a sign-in may do. */
+  /** Whether the client is one of the operator's own `oauth` clients and may do everything that the user may do. */
   readonly trusted?: boolean | undefined
   /** Whether the `oauth` client may use the device flow. */
   readonly device?: boolean | undefined
 }
 
-/** The configured clients. */
 export class ConfiguredClients extends Context.Tag("tollgate/auth/ConfiguredClients")<
   ConfiguredClients,
   ReadonlyArray<Client>
 >() {}
 
 export interface ClientsContract {
-  /** Finds a client of one of these kinds. */
   readonly find: (client_id: string, kinds: ReadonlyArray<ClientKind>) => Effect.Effect<Client | undefined>
   readonly list: Effect.Effect<ReadonlyArray<Client>>
   /** Registers a client in the same transaction as `beside`. `beside` receives the client's id. */
@@ -48,7 +45,10 @@ export interface ClientsContract {
     client: Omit<Client, "client_id">,
     beside?: (client_id: string) => ReadonlyArray<Statement>
   ) => Effect.Effect<Client, BooksUnavailable>
-  /** Revokes a client and ends its sign-ins. Returns `false` if the client does not exist. */
+  /**
+   * Revokes a client and ends its sign-ins. Returns `false` unless the client is registered in the database. Clients from the configuration cannot be
+   * revoked.
+   */
   readonly revoke: (client_id: string, beside?: ReadonlyArray<Statement>) => Effect.Effect<boolean, BooksUnavailable>
 }
 
@@ -137,7 +137,7 @@ export const isRedirectAddress = (text: string): boolean =>
 
 /**
  * Returns whether the client registered the redirect URI. The strings must be equal except for the port of a loopback address, because a native
- * application cannot know its port in advance (RFC 8252). Compares the strings unparsed, because a browser may parse them differently.
+ * application cannot know its port in advance (RFC 8252). Compares the strings unparsed, because a browser can parse them differently.
  */
 export const mayRedirect = ({ redirect_uris }: Client, address: string): boolean =>
   redirect_uris.some((registered) => registered === address || isSameLoopback(registered, address))

@@ -1,4 +1,4 @@
-/** Errors about credentials, and about paths whose tenant is not the credential's. */
+/** Errors about credentials, and about paths that contain another tenant. */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -26,7 +26,7 @@ const notForKeys =
   'Bearer error="invalid_token", error_description="This route is for signed-in people; an API key cannot call it. ' +
   'Send the access token of a sign-in."'
 
-/** The credential is neither a user token nor three segments joined by dashes. Expired user tokens also fail with this error. */
+/** The credential is neither a user token nor three segments joined by dashes. Invalid and expired user tokens also fail with this error. */
 export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFormat", {
   status: 401,
   error: "invalid API key format"
@@ -34,7 +34,6 @@ export class InvalidKeyFormat extends Problem<InvalidKeyFormat>()("InvalidKeyFor
 
 export class InvalidKey extends Problem<InvalidKey>()("InvalidKey", { status: 401, error: "invalid API key" }) {}
 
-/** The key's `expires_at` has passed. */
 export class ExpiredKey extends Problem<ExpiredKey>()("ExpiredKey", {
   status: 401,
   error: "invalid API key",
@@ -64,7 +63,7 @@ export class InsufficientScope extends Problem<InsufficientScope>()("Insufficien
 
 // ---- the path's tenant ---------------------------------------------------------------------------------------------------
 
-/** The text for `usage` and `usage/rollup`. */
+/** The text for `usage`, `usage/rollup` and `usage/series`. */
 export class TenantMismatchUsage extends Problem<TenantMismatchUsage>()("TenantMismatchUsage", {
   status: 403,
   error: "Tenant ID in path does not match JWT"

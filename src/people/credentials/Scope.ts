@@ -13,7 +13,7 @@
 export const scopes = ["openid", "profile", "email", "calls", "keys", "transfers", "billing", "organization"] as const
 export type Scope = (typeof scopes)[number]
 
-/** The scopes that a token grants. */
+/** The scopes that a token grants. `all` means a user's own sign-in, or a trusted client. */
 export type Grant = "all" | ReadonlyArray<Scope>
 
 /** The scope that a route requires of a user token. `sign_in` excludes applications. */
@@ -37,10 +37,8 @@ export const grantOf = (scope: string, trusted: boolean): { readonly grant: Gran
   return { grant: scopes.filter((scope) => always.has(scope) || wanted.has(scope)) }
 }
 
-/** Returns the `scope` for a token response. */
 export const scopeText = (grant: Grant): string => (grant === "all" ? scopes : grant).join(" ")
 
-/** Returns a grant as stored text. */
 export const toRow = (grant: Grant): string => (grant === "all" ? "all" : grant.join(" "))
 export const fromRow = (row: string): Grant => (row === "all" ? "all" : row.split(" ").filter(isScope))
 

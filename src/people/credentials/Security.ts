@@ -58,9 +58,7 @@ const userToken =
       { demand }
     )
 
-/** For the user's own profile. */
 export class ProfileToken extends userToken<ProfileToken>()("profile") {}
-/** For usage and payers. */
 export class CallsToken extends userToken<CallsToken>()("calls") {}
 export class TransfersToken extends userToken<TransfersToken>()("transfers") {}
 export class BillingToken extends userToken<BillingToken>()("billing") {}
@@ -68,7 +66,7 @@ export class OrganizationToken extends userToken<OrganizationToken>()("organizat
 /** Only for a user's own sign-in. */
 export class SignInToken extends userToken<SignInToken>()("sign_in") {}
 
-/** U, on a path whose `tenant_id` must match the token's. It runs before the body and query are read. */
+/** U, on a path that contains the token's tenant. The check runs before the body and query are read. */
 const tenantToken =
   <Self>() =>
   <const D extends Demand>(demand: D) =>
@@ -81,13 +79,12 @@ const tenantToken =
       { demand }
     )
 
-/** For a tenant's balance. */
 export class TenantCallsToken extends tenantToken<TenantCallsToken>()("calls") {}
 export class TenantBillingToken extends tenantToken<TenantBillingToken>()("billing") {}
 export class TenantKeysToken extends tenantToken<TenantKeysToken>()("keys") {}
 export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("transfers") {}
 
-/** For `usage` and `usage/rollup`. These routes have their own text for a tenant mismatch. */
+/** For `usage`, `usage/rollup` and `usage/series`. These routes have their own text for a tenant mismatch. */
 export class TenantUsageToken extends Object.assign(
   HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
     provides: CurrentCaller,
@@ -100,7 +97,7 @@ export class TenantUsageToken extends Object.assign(
 const KeyProblem = Schema.Union(MissingAuthorization, InvalidKeyFormat, ForeignKey, ExpiredKey, InvalidKey)
 const KeyOrTokenProblem = Schema.Union(KeyProblem, InsufficientScope)
 
-/** K/U: the credential is read as a user token first, then as an API key. */
+/** K/U: a credential with dots is read as a user token, and any other as an API key. */
 export class KeyOrToken extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrToken>()("tollgate/http/KeyOrToken", {
     provides: CurrentCaller,

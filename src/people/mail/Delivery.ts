@@ -28,7 +28,6 @@ const pauses = [30_000, 120_000, 600_000, 1_800_000, 7_200_000, 21_600_000]
 /** How long the service tries to send an email before the email fails. */
 export const lifetime = Duration.toMillis(Duration.days(3))
 
-/** Returns the Message-ID for an email's key. */
 export const messageId = (key: string, domain: string): string =>
   `${createHash("sha256").update(key).digest("hex").slice(0, 32)}@${domain}`
 
@@ -119,7 +118,8 @@ export const attempt = Effect.fnUntraced(function* (
 /** Claims an email for an attempt. Returns `false` if another node has claimed it. */
 const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number) => {
   const waiting = sql`status = 'waiting' AND attempts = ${attempts}`
-  // If the outcome of an earlier write is unknown, the row that it may have left is ours. With several nodes, the row may belong to another node.
+  // If an earlier claim has an unknown outcome, a row with these values is this process's own. With several nodes, the row can belong to another
+  // node.
   const taken = sql`(${waiting} OR status = 'sending' AND attempts = ${attempts + 1} AND due_at = ${now})`
   const isAlone = servesAlone(sql)
   let state = waiting
@@ -142,7 +142,7 @@ const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number
   )
 }
 
-/** Sends a due email. Returns `undefined` if another node is sending it. */
+/** Sends a due email, or fails it once it is older than `lifetime`. Returns `undefined` if another node is sending it. */
 export const deliver = Effect.fn("Outbox.deliver")(function* (
   dependencies: Dependencies,
   port: MailContract,
@@ -155,7 +155,7 @@ export const deliver = Effect.fn("Outbox.deliver")(function* (
   return (yield* take(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
 }, Effect.uninterruptible)
 
-/** Marks interrupted emails as `unknown`: those whose process died during an attempt that began before `before`. */
+/** Marks emails as `unknown` if their process died during an attempt that began by `before`. */
 export const endInterrupted = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, before: number) {
   const interrupted = sql`status = 'sending' AND due_at <= ${before}`
   const found = yield* Effect.orDie(sql`SELECT 1 FROM tollgate_mail_outbox WHERE ${interrupted} LIMIT 1`)

@@ -3,13 +3,13 @@
  *
  * Where the specification is silent:
  * - An email is never sent twice under one key. If the connection or the process ended during an attempt, the email may have been sent, so it is not
- *   sent again. A user can request a resend. It is a separate email.
+ *   sent again. A user can request a resend, as a separate email.
  * - An email that cannot be opened, because the secret changed or its row is damaged, is marked as failed.
- * - If the mail server is unreachable or temporarily rejects an email, the service retries after 30 seconds and then after increasing pauses, for
- *   three days. Without a mail server, an email also fails after three days.
+ * - If the mail server is unreachable or temporarily rejects an email, the service retries for three days: after 30 seconds, and then after
+ *   increasing pauses. Without a mail server, an email also fails after three days.
  * - The outbox stores emails sealed, because they contain invitation tokens, and empties them once they are sent.
  * - A row is deleted 30 days after its email was created. The row of an email to oneself is deleted once the email is sent.
- * - Up to 100 emails to oneself may be waiting for one address. A further one is refused with 429 `too_many_letters`.
+ * - Up to 100 emails to oneself may be waiting for one address. A further email is refused with 429 `too_many_letters`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
@@ -38,7 +38,7 @@ export interface Letter {
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** The account that causes the email and whose `LetterLimits` apply. Absent if the service itself causes the email. */
+  /** The account that causes the email. The email counts against its `LetterLimits`. Absent if the service itself causes the email. */
   readonly caused_by?: AccountId | undefined
 }
 
@@ -48,15 +48,15 @@ export interface OutboxContract {
    * nothing.
    */
   readonly letter: (letter: Letter) => Effect.Effect<Statement>
-  /** Like `letter`, but fails the transaction if the account has exceeded its limits. */
+  /** Like `letter`, but the statement fails the transaction if the account has exceeded its limits or the key is already used. */
   readonly requiredLetter: (letter: Letter) => Effect.Effect<Statement>
   /** Fails if the account may not send an email to this address now. */
   readonly room: (account: AccountId, to: string) => Effect.Effect<void, TooManyLetters>
   /** Starts the next iteration early because there may be a new email. Returns immediately. */
   readonly wake: Effect.Effect<void>
   /**
-   * Stores an email and sends it immediately, for a caller that needs to know whether the server rejects it. After ten seconds, or after a temporary
-   * rejection, leaves the email to the loop.
+   * Stores an email and sends it immediately, for a caller that needs to know whether the server rejects it. Returns `waiting` after ten seconds,
+   * while the attempt continues, or after a temporary rejection, when the loop takes over.
    */
   readonly post: (port: MailContract, letter: Letter) => Effect.Effect<Fate, TooManyLetters | BooksUnavailable>
   /** The outbox's loop. Each iteration sends up to eight due emails and deletes old rows. `layerJobs` runs it. */
@@ -91,7 +91,7 @@ const make = Effect.gen(function* () {
     scope: yield* Effect.scope
   }
   const mail = yield* Mail
-  // If this is the only process, interrupted emails can only be its own. With several nodes, another node may still be sending its emails.
+  // In a single process, every email with the status `sending` was interrupted. With several nodes, another node can still be sending it.
   if (mail !== undefined && Delivery.servesAlone(sql))
     yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)
   const { quota, waker } = dependencies
@@ -130,7 +130,7 @@ const storing = (dependencies: Dependencies, demanded: number | undefined) =>
     return statement(inserted, demanded)
   })
 
-/** Stores a posted email with the status `sending`. */
+/** Stores a posted email with the status `sending`. Returns `false` if too many emails are waiting for its address. */
 const storePosted = ({ sql, writer }: Dependencies, { created_at, key, recipient, sealed }: Row) => {
   const waiting = sql`SELECT count(*) FROM tollgate_mail_outbox
     WHERE recipient = ${recipient} AND status IN ('waiting', 'sending') AND caused_by IS NULL`
@@ -167,7 +167,7 @@ const afterFailure = Duration.seconds(10)
 const handOverMax = Duration.toMillis(Duration.minutes(5))
 /** The longest pause. The loop polls, because a commit that is confirmed late stores an email without waking the loop. */
 const pauseMax = Duration.minutes(1)
-/** The maximum number of emails per iteration. They are sent concurrently, because a mail server that hangs delays each by a minute. */
+/** The maximum number of emails per iteration. Emails are sent concurrently, because a hanging mail server delays each by a minute. */
 const turnMax = 8
 const atOnce = 4
 

@@ -15,7 +15,6 @@ const MailServer = Schema.Struct({
   user: Schema.optional(NonEmpty),
   /** The environment variable that contains the password. */
   password_env: Schema.optional(NonEmpty),
-  /** The price of an email to oneself. */
   usd_per_letter: Schema.optionalWith(UsdPer(1), { default: () => 0n as UnitPrice }),
   /** The sender, such as `Tollgate <no-reply@example.com>`. */
   from: Schema.String.pipe(

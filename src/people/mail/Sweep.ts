@@ -1,4 +1,4 @@
-/** Cleans up old rows in the outbox: deletes finished emails, and fails emails that no mail server accepts. */
+/** Cleans up old rows in the outbox: deletes finished emails, and fails emails that waited too long without a mail server. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Duration, Effect } from "effect"
@@ -29,14 +29,14 @@ const sweep = Effect.fnUntraced(function* (
   if (found.length > 0) yield* Statements.write(writer, statement(change(keys)))
 })
 
-/** Deletes emails that finished long ago. */
+/** Deletes finished emails that are older than the retention period. */
 export const deleteOld = (dependencies: Dependencies, now: number) => {
   const { sql } = dependencies
   const old = sql`status IN ('sent', 'failed', 'unknown') AND created_at < ${now - retention}`
   return sweep(dependencies, old, (keys) => sql`DELETE FROM tollgate_mail_outbox WHERE key IN (${keys})`)
 }
 
-/** Fails emails that have waited too long to be sent. */
+/** Fails emails that have waited longer than `lifetime`. */
 export const failOld = (dependencies: Dependencies, now: number) => {
   const { sql } = dependencies
   const old = sql`status = 'waiting' AND created_at < ${now - lifetime}`

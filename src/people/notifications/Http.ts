@@ -1,4 +1,3 @@
-/** Handlers for the notification routes. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"

@@ -57,7 +57,6 @@ export interface Notice {
   readonly data?: Readonly<Record<string, string>>
 }
 
-/** The maximum number of notifications stored per account. */
 export const noticesMax = 1_000
 
 /**

@@ -2,7 +2,7 @@
  * Lists an account's notifications and marks them as read. Other rooms write them with `notice`.
  *
  * Where the specification is silent:
- * - The service stores an account's 1,000 newest notifications. A further one overwrites the oldest, read or unread.
+ * - The service stores an account's 1,000 newest notifications. A further notification overwrites the oldest, read or unread.
  * - The field `unread` of a page is the total number of unread notifications.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -22,7 +22,7 @@ type By = Pick<Caller, "account_id">
 
 /** Times are in milliseconds since 1970. */
 export interface NotificationsContract {
-  /** Returns a page of the caller's notifications, newest first, and the total number of unread ones. */
+  /** Returns a page of the caller's notifications, newest first, and the total number of unread notifications. */
   readonly list: (request: { readonly caller: By } & PageOf) => Effect.Effect<typeof NotificationPage.Type>
   /** Returns each account's newest id. Accounts without notifications are absent. */
   readonly newest: (accounts: ReadonlyArray<AccountId>) => Effect.Effect<ReadonlyMap<AccountId, NotificationId>>

@@ -1,4 +1,3 @@
-/** Errors of the notification routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -79,7 +79,6 @@ export const Asserted = Schema.Struct({
 export interface Asserted extends Schema.Schema.Type<typeof Asserted> {}
 
 export const NewPasskey = Schema.Struct({
-  /** The name that distinguishes the user's passkeys. */
   name: StoredText.pipe(Schema.minLength(1), Schema.maxLength(100)),
   credential: Created
 }).annotations({ identifier: "NewPasskey" })
@@ -87,6 +86,6 @@ export interface NewPasskey extends Schema.Schema.Type<typeof NewPasskey> {}
 
 export type Transport = (typeof Transports.Type)[number]
 
-/** Returns the known transports among the reported ones. */
+/** Returns the known transports among `reported`. */
 export const transportsIn = (reported: ReadonlyArray<string>): ReadonlyArray<Transport> =>
   reported.filter((one): one is Transport => Schema.is(Transports.value)(one))

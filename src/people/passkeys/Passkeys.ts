@@ -4,8 +4,8 @@
  * Where the specification is silent:
  * - Passkeys are bound to the domain name in `public_url`. They are unavailable at an address without a domain name or without https.
  * - The authenticator must verify the user (by PIN, fingerprint or face), because the passkey is the only factor.
- * - An account may have 20 passkeys. A registration is bound to the account that began it, a sign-in to the browser. Each must be completed within
- *   five minutes.
+ * - An account may have 20 passkeys. A registration is bound to the account that began it, and a sign-in to its browser. Each must be completed
+ *   within five minutes.
  * - A passkey signs in to the console. The OAuth pages offer the other sign-in methods.
  * - A passkey outlives the sign-in that added it. After a session is stolen, the passkeys must also be deleted.
  */
@@ -39,7 +39,6 @@ import { removingAll } from "./Removal.ts"
 import { algorithms, challengeIn, relyingPartyOf, verifiedAssertion, verifiedCreation } from "./RelyingParty.ts"
 import type { RelyingParty } from "./RelyingParty.ts"
 
-/** The maximum number of passkeys per account. */
 export const passkeysMax = 20
 
 export interface PasskeysContract {
@@ -47,7 +46,6 @@ export interface PasskeysContract {
   readonly available: boolean
   /** Lists the account's passkeys, oldest first. */
   readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<Passkey>>
-  /** Begins a registration. */
   readonly begin: (
     account: AccountId
   ) => Effect.Effect<CreationOptions, PasskeysUnavailable | TooManyPasskeys | AccountNotFound | BooksUnavailable>
@@ -72,7 +70,7 @@ export interface PasskeysContract {
     { readonly options: RequestOptions; readonly cookie: string },
     PasskeysUnavailable | BooksUnavailable
   >
-  /** Completes a sign-in. Returns the user whose passkey signed this browser's challenge. */
+  /** Completes a sign-in with a passkey that signed this browser's challenge. Returns the passkey's user. */
   readonly signIn: (
     cookie: string | undefined,
     asserted: Asserted

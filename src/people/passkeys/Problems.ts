@@ -1,4 +1,3 @@
-/** Errors of the passkey routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -22,7 +22,6 @@ export const relyingPartyOf = (public_url: string): RelyingParty | undefined => 
 /** The accepted algorithms ES256, EdDSA and RS256, by their COSE numbers. */
 export const algorithms = [-7, -8, -257] as const
 
-/** A stored passkey. */
 export interface StoredKey {
   readonly credential_id: string
   readonly public_key: string
@@ -64,7 +63,10 @@ export const verifiedCreation = Effect.fnUntraced(function* (party: RelyingParty
   return registrationInfo === undefined ? yield* new PasskeyRejected() : registrationInfo.credential
 })
 
-/** Returns the passkey's new counter. Rejects a counter that has not grown, because the passkey may have been copied. */
+/**
+ * Verifies a sign-in and returns the passkey's new counter. Rejects a counter that has not grown, because the passkey may have been copied.
+ * Authenticators that always report 0 are accepted.
+ */
 export const verifiedAssertion = Effect.fnUntraced(function* (
   party: RelyingParty,
   challenge: string,

@@ -58,7 +58,7 @@ export interface BudgetedRunsContract {
    * immediately in this process, within two seconds on other nodes over PostgreSQL, and within `cacheLifetime` in another process on the same file.
    */
   readonly end: (request: OfRun) => Effect.Effect<Run, RunNotFound | BooksUnavailable>
-  /** Marks expired runs as ended and deletes old runs. `layerJobs` runs this job. */
+  /** The job that ends expired and keyless runs and deletes old runs. `layerJobs` runs it. */
   readonly job: Loop.Job
 }
 

@@ -24,7 +24,7 @@ interface Dependencies {
 
 /** How long runs are listed after their top run ends. */
 export const retention = Duration.toMillis(Duration.days(30))
-/** The retention of runs without calls. It is short because creating runs is free, so they could otherwise accumulate for 30 days. */
+/** The retention of runs without calls. Creating runs is free, so they could otherwise accumulate for 30 days. */
 const retentionUnused = Duration.toMillis(Duration.hours(1))
 const pause = Duration.minutes(1)
 
@@ -87,7 +87,6 @@ const endChildren = (dependencies: Dependencies, now: number) => {
   )
 }
 
-/** Ends runs whose API key was deleted. */
 const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now: number) {
   const { applications, sql } = dependencies
   const keys = yield* Effect.orDie(
@@ -106,7 +105,7 @@ const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now:
 /** The maximum number of trees deleted per iteration. */
 const treesMax = 50
 
-/** Deletes old trees of runs. Returns whether more may remain. */
+/** Deletes old trees of runs. Returns whether more trees can remain. */
 const deleteOld = Effect.fnUntraced(function* (dependencies: Dependencies, now: number) {
   const { sql } = dependencies
   const tops = yield* Effect.orDie(
@@ -125,7 +124,10 @@ interface Top {
   readonly ended_at: number
 }
 
-/** Deletes trees without calls whose top run ended within this time. A call of any run in a tree also counts against the top run's budget. */
+/**
+ * Deletes trees without calls if their top run ended between `from` and `until`. A call of any run in a tree also counts against the top run's
+ * budget.
+ */
 const deleteUnused = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   from: number,

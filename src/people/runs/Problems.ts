@@ -1,4 +1,3 @@
-/** Errors of the run routes. */
 import { Schema } from "effect"
 import { RunId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"

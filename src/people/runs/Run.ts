@@ -4,16 +4,16 @@
  * Where the specification is silent:
  * - An unknown field is refused with 400, so that a mistyped field does not make a run broader than intended.
  * - A run limits at least one unit. For any unit that it does not limit, its ancestors' limits apply.
- * - When a run is created, its limits are compared with those of its ancestors: the API key's spending limit, whatever its period, and the limits of
- *   each run above it. A tenant's budget counts the run's calls but does not bound its limits.
+ * - When a run is created, its limits are compared with those of its ancestors: the API key's spending limit, regardless of its period, and the
+ *   limits of each run above it. A tenant's budget counts the run's calls but does not bound its limits.
  * - If the parent expires before `expires_in` is over, the run expires with its parent.
  * - A run without `models` may call its parent's models. A run inherits its parent's tags; a different value for one of them is refused with 400.
  * - If the API key's tags change later, the change also applies to the calls of its runs. If a call would have too many tags, the key's tags take
  *   precedence.
  * - A tenant may have 10,000 open runs; a further run is refused with 409 `too_many_runs`. Runs are listed for 30 days after the run directly below
  *   their API key ends, or for an hour if none of them made a call.
- * - An API key sees the runs that descend from it, a run's key sees that run and those below it, and a user sees the runs of their own keys in the
- *   tenant of their token. Owners and admins of a tenant see the runs of all its keys. Each of them may end the runs that they see.
+ * - An API key sees the runs that descend from it. A run's key sees that run and all runs below it. A user sees the runs of their own keys in the
+ *   tenant of their token. Owners and admins of a tenant see the runs of all its keys. A caller that sees a run may also end it.
  * - A run's calls are its API key's calls, so the key's records, sums and limits include them. Jobs, stored responses and idempotency keys belong to
  *   the API key, so its runs share them.
  * - The sums by model cover the calls of the run and of all runs below it, each under the model that served it. The sums do not include refused
@@ -103,7 +103,6 @@ const fields = {
   limit: Schema.Struct(unitsOf(Schema.optional(Usd), Schema.optional(Schema.Int))),
   /** The usage of the run and all runs below it. */
   spent: Schema.Struct({ usd: Usd, tokens: Schema.Int, requests: Schema.Int }),
-  /** The reservations of open calls. */
   reserved: Schema.Struct({ usd: Usd, tokens: Schema.Int }),
   open_calls: Schema.Int,
   /** Absent if the run may call all of its API key's models. */

@@ -61,7 +61,6 @@ export const isSeen = (
 export const modelsOf = ({ models }: Pick<Row, "models">): ReadonlyArray<string> | undefined =>
   models === null ? undefined : (JSON.parse(models) as ReadonlyArray<string>)
 
-/** Converts a run to its public form as of `now`. */
 export const shown = (row: Row, budget: Budget, now: number): Run => {
   const { requests, reserved, spent, terms, tokens, tokens_reserved } = budget
   const models = modelsOf(row)
@@ -84,7 +83,7 @@ export const shown = (row: Row, budget: Budget, now: number): Run => {
   }
 }
 
-/** Ends runs whose keys were issued under the old secret. */
+/** Ends all open runs, because their keys were issued under the old secret. */
 export const runKeysEnd: Ending = {
   count: (sql) => sql`SELECT count(*) AS n FROM tollgate_runs WHERE ended_at IS NULL`,
   statements: (sql, now) => [statement(sql`UPDATE tollgate_runs SET ended_at = ${now} WHERE ended_at IS NULL`)],

@@ -59,7 +59,6 @@ export const Membership = Schema.Struct({
 }).annotations({ identifier: "Membership" })
 export interface Membership extends Schema.Schema.Type<typeof Membership> {}
 
-/** A member as shown to other members of the tenant. */
 export const Member = Schema.Struct({
   account_id: AccountId,
   name: Schema.String,

@@ -8,7 +8,7 @@ import { AccountNotFound } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 import type { AccountRow } from "./Welcome.ts"
 
-/** Creates the reader. `grant` is the signup credit for a verified account. */
+/** `grant` is the signup credit for a verified account, in nano-USD. */
 export const make = (
   sql: SqlClient,
   grant: Nano,

@@ -53,7 +53,6 @@ const limits = {
   spending_limit_period: Schema.optional(Period),
   expires_at: Schema.optional(Schema.NullOr(Moment)),
   allowed_models: Schema.optional(Schema.NullOr(AllowedModels)),
-  /** Tags for all calls of the key. `null` removes them. */
   tags: Schema.optional(Schema.NullOr(KeyTags))
 } as const
 
@@ -75,7 +74,6 @@ const fields = {
   id: ApplicationId,
   name: Schema.String,
   description: Schema.String,
-  /** The account that created the application. */
   account_id: AccountId,
   key_hash: Schema.String,
   /** The first characters of the key, so that people can recognize it. */
@@ -91,7 +89,6 @@ const fields = {
   /** The key's charges in this period, and the reservations of its open calls. */
   spent_usd: Schema.optional(Usd),
   reserved_usd: Schema.optional(Usd),
-  /** When the key expires. */
   expires_at: Schema.optional(Moment),
   /** The models that the key may call, as named in usage records. */
   allowed_models: Schema.optional(Schema.Array(Schema.String)),

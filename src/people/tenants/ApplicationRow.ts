@@ -33,7 +33,7 @@ export interface Row extends Pick<
   readonly bounds: string | null
 }
 
-/** The operator. An operator may access every application of the tenant. */
+/** The operator as a caller. The operator may access every application of the tenant. */
 export interface Operator {
   readonly tenant_id: TenantId
   readonly account_id: null
@@ -68,7 +68,7 @@ export const fromRow = (row: Row, limit: Limit | undefined): Application => ({
   ...(row.tags !== null && { tags: tagsOf(row.tags) })
 })
 
-/** Selects a row if the caller is an owner or admin of the tenant, or the operator. */
+/** Builds the condition that the caller is an owner or admin of the tenant, or the operator. */
 export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Operator): Fragment =>
   account_id === null
     ? sql`true`
@@ -76,12 +76,12 @@ export const isManager = (sql: SqlClient, { account_id, tenant_id }: Actor | Ope
         WHERE account_id = ${account_id} AND tenant_id = ${tenant_id} AND status = 'active' AND role IN ('owner', 'admin'))`
 
 /**
- * Selects a row if the caller may see and change the application. A statement that changes the application must repeat this condition, because the
- * caller may lose the role.
+ * Builds the condition that the caller may see and change the application. A statement that changes the application must repeat this condition,
+ * because the caller can lose the role.
  */
 export const isReached = (sql: SqlClient, caller: Actor | Operator): Fragment =>
   caller.account_id === null ? sql`true` : sql`(account_id = ${caller.account_id} OR ${isManager(sql, caller)})`
 
-/** Selects a row if an API key depends on the sign-in in `column`. */
+/** Builds the condition that an API key depends on the sign-in in `column`. */
 export const hasKeys = (sql: SqlClient, column: string): Fragment =>
   sql.literal(`EXISTS (SELECT 1 FROM tollgate_tenants_applications k WHERE k.family_id = ${column})`)

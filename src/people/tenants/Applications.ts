@@ -3,8 +3,8 @@
  * spending limits; this room's table stores everything else.
  *
  * Where the specification is silent:
- * - A member may have 1,000 applications in a tenant. A further application is refused with 409 `too_many_applications`. Applications whose sign-in
- *   has ended do not count; the member's next application deletes them.
+ * - A member may have 1,000 applications in a tenant. A further application is refused with 409 `too_many_applications`. An application with an ended
+ *   sign-in does not count. The member's next application deletes it.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -48,7 +48,6 @@ export type { Operator }
 export interface By {
   readonly caller: Actor | Operator
 }
-/** A request about an application of the caller's tenant. */
 export interface OfApplication extends By {
   readonly application_id: ApplicationId
 }
@@ -80,11 +79,11 @@ export interface ApplicationsContract {
     request: OfApplication,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
-  /** Returns the caller that an API key identifies, or `undefined` if the key is unknown or deleted. */
+  /** Returns the caller that an API key identifies, or `undefined` if the key is unknown or deleted. Fails if the key has expired. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
   /** Returns the holder of an application's key, or `undefined` if the key is unusable. */
   readonly holderOf: (id: ApplicationId) => Effect.Effect<KeyCallers.Holder | undefined>
-  /** Returns those ids whose application was deleted. */
+  /** Returns the ids of deleted applications among `ids`. */
   readonly deletedAmong: (ids: ReadonlyArray<ApplicationId>) => Effect.Effect<ReadonlyArray<ApplicationId>>
   /** Returns the result of `callerOf` if it is cached, and `undefined` otherwise. */
   readonly rememberedCallerOf: (key: string) => Caller | undefined
@@ -139,7 +138,6 @@ const make = Effect.gen(function* () {
 
 const live = (sql: SqlClient) => isLive(sql, "family_id")
 
-/** Converts rows to applications with their limits. */
 const shown = (sql: SqlClient, rows: ReadonlyArray<Row>, now: number): Effect.Effect<ReadonlyArray<Application>> => {
   const ids = rows.map(({ id }) => id)
   return Effect.map(limitsOf(sql, ids, now), (limits) => rows.map((row) => fromRow(row, limits.get(row.id))))
@@ -199,7 +197,7 @@ const setLimit = (application: ApplicationId, tenant: TenantId, limit: SetLimit[
   limit
 })
 
-/** Returns the spending limit after a change, or `undefined` if the change does not set one. */
+/** Computes the spending limit after a change. Null removes the limit, and `undefined` leaves it unchanged. */
 const limitAfter = (
   { spending_limit_period: period, spending_limit_usd: amount }: ApplicationChange,
   before: Application | undefined
@@ -264,7 +262,7 @@ const newRow = (
   return { api_key, row }
 }
 
-/** Deletes a few of the member's applications whose sign-in has ended. */
+/** Builds the postings and statements that delete a few of the member's applications with ended sign-ins. */
 const sweep = Effect.fnUntraced(function* (sql: SqlClient, { account_id, tenant_id }: Actor) {
   const ended = yield* Effect.orDie(sql<{ id: ApplicationId }>`SELECT id FROM tollgate_tenants_applications
     WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND NOT ${live(sql)} LIMIT ${sweptMax}`)
@@ -305,7 +303,7 @@ const creating = (dependencies: Dependencies): ApplicationsContract["create"] =>
 
 // ---- changing and deleting ----------------------------------------------------------------------------------------------
 
-/** Writes a change. Returns `false` if the caller has lost access to the application. */
+/** Writes a change. Returns `false` if the caller has lost access to the application or its bounds have changed. */
 const guarded = (
   writer: WriterContract,
   change: Parameters<typeof statement>[0],

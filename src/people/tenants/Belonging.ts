@@ -1,12 +1,11 @@
 /**
- * Invalidates caches with marks for accounts, tenants, applications and runs. A cache takes marks before it reads, stores them with the value, and
- * reads again once a mark is no longer current. A change to an account (memberships, pinned payer, ended sign-ins), a tenant (plan, billing
- * settings), an application (limits, deletion) or a run (its end) invalidates only the mark of that row. The change takes effect immediately in this
+ * Invalidates caches with marks for accounts, tenants, applications and runs. A cache gets marks before it reads, stores them with the value, and
+ * reads again once a mark is no longer current. A change invalidates only the mark of the changed row: an account (memberships, pinned payer, ended
+ * sign-ins), a tenant (plan, billing settings), an application (limits, deletion) or a run (its end). The change takes effect immediately in this
  * process, and a signal notifies other nodes (`storage/engine/Signals`). A node that may have missed a signal invalidates all its marks.
  *
  * Where the specification is silent:
- * - Cached callers and payers contain marks (`people/tenants/Belonging`) for their account, tenants and application. A change invalidates only the
- *   marks of the changed rows.
+ * - Cached callers and payers contain marks for their account, tenants and application. A change invalidates only the marks of the changed rows.
  */
 import { Context, Effect, Layer } from "effect"
 import type { AccountId, ApplicationId, RunId, TenantId } from "../../kernel/Ids.ts"
@@ -26,7 +25,7 @@ export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
 type Marked = AccountId | TenantId | ApplicationId | RunId
 
 export interface BelongingContract {
-  /** Takes a mark. This is a plain function, because calls take marks on the hot path. */
+  /** Returns the current mark. This is a plain function, because calls get marks on the hot path. */
   readonly markOf: (id: Marked) => Mark
   /** Invalidates marks after a change is committed. Waits up to a few seconds for the other nodes. */
   readonly changed: (...ids: ReadonlyArray<Marked>) => Effect.Effect<void>
@@ -43,7 +42,7 @@ export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belongi
 
 const make = Effect.gen(function* () {
   const { publish, subscribe } = yield* Signals
-  // A plain map instead of Effect's `Cache`, because plain functions take marks.
+  // A plain map instead of Effect's `Cache`, because `markOf` is a plain function.
   const marks = new Map<string, Mark>()
   const end = (id: string) => {
     const mark = marks.get(id)

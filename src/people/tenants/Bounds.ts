@@ -8,7 +8,6 @@ import type { Limit } from "../../books/ledger/rules/Transaction.ts"
 
 type Spending = Pick<Limit, "amount" | "period">
 
-/** The limits, as stored in the application's row. */
 export interface Bounds {
   readonly spending?: { readonly amount: string; readonly period: Spending["period"] }
   readonly expires_at?: number
@@ -51,7 +50,7 @@ export const permits = (bounds: Bounds, { allowed_models, expires_at, spending, 
   return allowed_models !== null && allowed_models.every((model) => models.includes(model))
 }
 
-/** Returns the bounds after the key's own member makes a change. */
+/** Returns the bounds after an owner or admin changes their own key: a limit in the change is no longer a bound. */
 export const without = (bounds: Bounds, asked: Asked): Bounds => ({
   ...(bounds.spending !== undefined && asked.spending === undefined && { spending: bounds.spending }),
   ...(bounds.expires_at !== undefined && asked.expires_at === undefined && { expires_at: bounds.expires_at }),
@@ -60,7 +59,7 @@ export const without = (bounds: Bounds, asked: Asked): Bounds => ({
   ...(bounds.tags !== undefined && asked.tags === undefined && { tags: bounds.tags })
 })
 
-/** Returns the bounds after an owner, an admin or the operator makes a change. */
+/** Returns the bounds after an owner, an admin or the operator changes another user's key. */
 export const including = (bounds: Bounds, asked: Asked): Bounds => {
   const { allowed_models, expires_at, spending, tags } = asked
   return {

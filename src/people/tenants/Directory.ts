@@ -33,7 +33,6 @@ export const tenantsLike = (
     return { found, total: counted?.n ?? 0 }
   }).pipe(Effect.orDie)
 
-/** A user as shown to the operator. */
 export interface Person {
   readonly id: AccountId
   readonly name: string
@@ -45,7 +44,6 @@ export interface Person {
   readonly suspended_at: number | null
 }
 
-/** An identity that a user signs in with. */
 export interface IdentityOf {
   readonly provider: string
   readonly provider_id: string
@@ -80,10 +78,10 @@ export const make = (sql: SqlClient) => ({
   keysOfAccount: (account: AccountId, limit: number) => keysOfAccount(sql, account, limit)
 })
 
-/** The character that sorts after every other, to end a range of strings with the same prefix. */
+/** The last character in sort order. It ends a range of strings with the same prefix. */
 const last = "\u{10ffff}"
 
-/** Selects rows whose expression begins with the text. Uses an index. */
+/** Builds the condition that an expression begins with the text. An index serves the condition. */
 const begins = (sql: SqlClient, expression: string, text: string) => {
   const column = sql.literal(expression)
   return sql`${column} >= lower(${text}) AND ${column} < lower(${text + last})`
@@ -144,7 +142,6 @@ const people = (sql: SqlClient) =>
 const person = (sql: SqlClient, id: string) =>
   Effect.map(Effect.orDie(sql<PersonRow>`SELECT ${people(sql)} WHERE a.id = ${id}`), ([row]) => row && personOf(row))
 
-/** Lists users with ids below `before`, newest first. */
 const peopleBefore = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.map(
     Effect.orDie(
@@ -154,7 +151,7 @@ const peopleBefore = (sql: SqlClient, before: string | undefined, limit: number)
     (rows) => rows.map(personOf)
   )
 
-/** Lists users whose address begins with the text, then those whose name does. */
+/** Lists users by the beginning of their address, then by the beginning of their name. */
 const peopleLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
   const byAddress = yield* sql<PersonRow>`SELECT ${people(sql)}
     WHERE ${begins(sql, "lower(a.email)", text)} ORDER BY lower(a.email), a.id LIMIT ${limit}`
@@ -180,14 +177,13 @@ const key = (sql: SqlClient, id: string) =>
     ([row]) => row
   )
 
-/** Lists keys with ids below `before`, newest first. */
 const keysBefore = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.orDie(
     sql<Key>`SELECT ${keys(sql)} FROM tollgate_tenants_applications k
       WHERE ${before === undefined ? sql`true` : sql`k.id < ${before}`} ORDER BY k.id DESC LIMIT ${limit}`
   )
 
-/** Lists keys whose stored prefix begins with the text, then those whose name does. */
+/** Lists keys by the beginning of their stored prefix, then by the beginning of their name. */
 const keysLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
   const [beginning] = /^[A-Za-z0-9]+-prod-[0-9a-f]{0,4}/.exec(text) ?? []
   const byPrefix =

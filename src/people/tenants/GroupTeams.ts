@@ -39,7 +39,6 @@ interface Place {
   readonly provider: string
 }
 
-/** Updates a user's teams at sign-in. */
 export const make = (dependencies: Dependencies) =>
   Effect.fn("Registration.applyGroups")(function* (
     account: AccountId,

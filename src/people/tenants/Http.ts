@@ -1,4 +1,3 @@
-/** Handlers for accounts, applications, organizations and invitations. */
 import { HttpApiBuilder } from "@effect/platform"
 import { Effect } from "effect"
 import { Clients } from "../credentials/Clients.ts"
@@ -19,7 +18,6 @@ export const TenantsHttp = HttpApiBuilder.group(
     const tenants = yield* Tenants
     const applications = yield* Applications
     const clients = yield* Clients
-    /** Returns the name of the token's OAuth client. */
     const clientName = ({ oauth_client }: Caller) =>
       oauth_client === undefined
         ? Effect.succeed(undefined)

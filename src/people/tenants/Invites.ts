@@ -30,7 +30,6 @@ import type { OrganisationsContract } from "./Organisations.ts"
 import { AlreadyMember, EmailMismatch, InsufficientRole, InviteNotFound, TeamFull } from "./Problems.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** The lifetime of an invitation. */
 export const inviteLifetime = Duration.days(14)
 
 /** The maximum number of invitations stored per tenant, apart from open ones. */
@@ -229,7 +228,7 @@ const seatsFor = Effect.fnUntraced(function* (tenants: TenantsContract, tenant_i
   return joins && taken >= seats ? yield* new TeamFull({ tenant_id, seats, members: taken }) : seats
 })
 
-/** Accepts an invitation and makes the account a member if a seat is free. */
+/** Builds the statements that accept an invitation and make the account a member if a seat is free. */
 const joined = (
   sql: SqlClient,
   { id, role, tenant_id }: Row,

@@ -24,8 +24,8 @@ interface NewMember {
 }
 
 /**
- * Returns the statements that create a membership or restore a removed one. They fail if the tenant is unknown, the user is already a member, no seat
- * is free, or the account has too many memberships.
+ * Returns the statements that create a membership or restore a removed one. The statements fail the transaction if the tenant is unknown, the user is
+ * already a member, no seat is free, or the account has too many memberships.
  */
 export const statements = Effect.fnUntraced(function* (
   { belonging, sql, tenants, writer }: Dependencies,

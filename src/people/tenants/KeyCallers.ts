@@ -17,7 +17,6 @@ import type { BelongingContract, Mark } from "./Belonging.ts"
 
 /** The lifetime of a cached key. The specification allows five minutes. */
 export const cacheLifetime = Duration.minutes(1)
-/** `cacheLifetime` in milliseconds. */
 export const cacheMillis = Duration.toMillis(cacheLifetime)
 const lifetime = cacheMillis
 const cachedMax = 50_000
@@ -47,8 +46,8 @@ interface Dependencies {
 }
 
 /**
- * Creates the lookup. `callerOf` returns a key's caller, or `undefined` if the key is unknown or deleted. `remembered` returns the caller of a cached
- * key.
+ * `callerOf` returns a key's caller. It returns `undefined` if the key is unknown or deleted, and fails if the key has expired. `remembered` returns
+ * the caller of a cached key.
  */
 export const make = (
   sql: SqlClient,
@@ -70,10 +69,9 @@ export const make = (
   return { callerOf, remembered }
 }
 
-/** The holder of a usable key. */
 export interface Holder {
   readonly caller: Caller
-  /** When the key expires. */
+  /** Null if the key does not expire. */
   readonly expires_at: number | null
 }
 
@@ -98,7 +96,7 @@ export type Cache = ReturnType<typeof makeCache>
 
 /**
  * Creates a cache of callers by full key, in memory only. Hashing the key would take 2.5 % of every call's time. An expired entry is kept for a
- * minute, so that a key that is read again maps to the same caller object. The cache is a plain map, because every call with a key reads it, and
+ * minute, so that a later read of the key can return the same caller object. The cache is a plain map, because every call with a key reads it, and
  * reads of Effect's `Cache` allocate.
  */
 export const makeCache = () => {
@@ -127,7 +125,6 @@ export const makeCache = () => {
   return { set, callerAt, earlierCaller }
 }
 
-/** Reads a key's caller from the database and caches it. */
 const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cache, key: string, now: number) {
   const { belonging, secret, sql } = dependencies
   const hash = secret.hash("api_key", key)
@@ -135,7 +132,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
     Pick<Row, "account_id" | "id">
   >`SELECT id, account_id FROM tollgate_tenants_applications WHERE key_hash = ${hash}`.pipe(Effect.orDie)
   if (application === undefined) return undefined
-  // Takes the marks before reading the row, so that a concurrent change invalidates them.
+  // Gets the marks before reading the row, so a concurrent change invalidates them.
   const marks = [belonging.markOf(application.account_id), belonging.markOf(application.id)]
   const row = yield* liveRow(sql, sql`a.key_hash = ${hash}`)
   if (row === undefined) return undefined

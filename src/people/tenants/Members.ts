@@ -36,13 +36,13 @@ export const make = (
 ) => ({
   /** Returns a tenant's members and the viewer's role. Fails unless the viewer is an active member. */
   membersOf: (tenant: TenantId, viewer: AccountId) => membersOf(tenants, tenant, viewer),
-  /** Returns the members like `membersOf`, but only to owners and admins. */
+  /** Like `membersOf`, but fails unless the viewer is an owner or admin. */
   managed: (tenant: TenantId, viewer: AccountId) => managed(tenants, tenant, viewer),
   /** Fails the transaction unless the account is an active member with this role. */
   stillHasRole: (account: AccountId, tenant: TenantId, role: Role) => stillHasRole(sql, account, tenant, role),
   /** Fails the transaction if the account has too many memberships (`joins`) or owns too many tenants (`owner`). */
   stillHasRoom: (account: AccountId, joins: boolean, owner: boolean) => stillHasRoom(sql, account, joins, owner),
-  /** Returns whether the condition of `stillHasRoom` holds, outside a transaction. */
+  /** Fails unless the condition of `stillHasRoom` holds. This check runs outside the transaction, to give a clear refusal. */
   hasRoom: (account: AccountId, joins: boolean, owner: boolean) => hasRoom(sql, account, joins, owner),
   change: changing({ sql, writer, tenants, belonging })
 })
@@ -142,7 +142,7 @@ interface Decision {
   readonly becomesOwner: boolean
 }
 
-/** Decides whether the caller may make the change. Returns `undefined` if the change has no effect. */
+/** Decides a change to a member. Fails unless the caller may make the change. Returns `undefined` if the change has no effect. */
 const decide = Effect.fnUntraced(function* (
   { account_id, caller, change: { role, status }, tenant_id }: Parameters<OrganisationsContract["change"]>[0],
   members: ReadonlyArray<Member>,

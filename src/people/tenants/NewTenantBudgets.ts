@@ -1,4 +1,4 @@
-/** The budgets that the transaction that creates a tenant also creates. */
+/** The first budgets of a new tenant. The transaction that creates the tenant also creates them. */
 import { Context, Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import type { Posting, Statement } from "../../books/ledger/rules/Transaction.ts"

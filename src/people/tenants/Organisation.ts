@@ -9,13 +9,11 @@ import { Member, PlanName, PlanStatus, Role } from "./Account.ts"
 export const Organisation = Schema.Struct({
   id: TenantId,
   name: Schema.String,
-  /** The caller's role. */
   role: Role,
   created_at: Moment
 }).annotations({ identifier: "Organisation" })
 export interface Organisation extends Schema.Schema.Type<typeof Organisation> {}
 
-/** A tenant's settings. */
 export const TenantSettings = Schema.Struct({
   /** Whether calls are tagged with the session and agent in the headers of Claude Code and Codex (`session`, `agent`). */
   attribution_tags: Schema.Boolean

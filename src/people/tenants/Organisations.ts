@@ -8,8 +8,8 @@
  *   verified the address, the account also receives a notification, without the token. An invitation does not lift a suspension. When a member is
  *   removed, suspended or demoted, their open invitations to roles that they may no longer grant are revoked.
  * - Active and suspended members take seats. Without a plan, there is no limit. If a plan has fewer seats than the tenant has members, all members
- *   remain, but no further user can join. A canceled plan has no seats. The next plan starts with 25 by default. Owners and admins set the plan and
- *   billing.
+ *   remain, but no further user can join. Setting the plan to `none` ends the plan. The next plan starts with 25 seats by default. Owners and admins
+ *   set the plan and billing.
  * - `attribution_tags` is off by default. A change takes effect within a minute, because keys and tokens are cached for a minute.
  * - A membership never has the status `invited`, because an invited user has an invitation instead.
  */

@@ -10,14 +10,13 @@ import { noPlan } from "./Account.ts"
 import type { Plan } from "./Account.ts"
 import type { BelongingContract } from "./Belonging.ts"
 
-/** The default number of seats. */
 const seatsDefault = 25
 
 export const make = (sql: SqlClient, writer: WriterContract, belonging: BelongingContract) => {
   const plan = (tenant: TenantId) =>
     sql<Plan>`SELECT plan, status, seats FROM tollgate_tenants_plans WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
-      // A canceled plan has no seats.
+      // The plan `none` has no seats, whatever its row contains.
       Effect.map(([row]) => (row === undefined || row.plan === "none" ? noPlan : row))
     )
 

@@ -1,4 +1,3 @@
-/** Errors of the routes for accounts, applications, members and invitations. */
 import { Schema } from "effect"
 import { AccountId, ApplicationId, TenantId } from "../../kernel/Ids.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -60,7 +59,6 @@ export class LastOwner extends Problem<LastOwner>()("LastOwner", {
   details: {}
 }) {}
 
-/** An account cannot be suspended in its home tenant or removed from it. */
 export class HomeTenant extends Problem<HomeTenant>()("HomeTenant", {
   status: 409,
   error: "this is the account's home tenant; the account cannot be suspended in it or removed from it",
@@ -92,7 +90,6 @@ export class TeamFull extends Problem<TeamFull>()("TeamFull", {
   details: {}
 }) {}
 
-/** The account owns too many tenants, or is a member of too many. */
 export class TooManyTenants extends Problem<TooManyTenants>()("TooManyTenants", {
   status: 409,
   error: "an account may own at most 20 tenants, including its home tenant, and belong to at most 100",
@@ -105,7 +102,6 @@ export class TooManyApplications extends Problem<TooManyApplications>()("TooMany
   code: "too_many_applications"
 }) {}
 
-/** The operator has suspended the user. */
 export class AccountSuspended extends Problem<AccountSuspended>()("AccountSuspended", {
   status: 403,
   error: "this account is suspended; contact the operator of the service",

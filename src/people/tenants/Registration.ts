@@ -25,7 +25,7 @@ export class InvitedElsewhere extends Context.Tag("tollgate/tenants/InvitedElsew
   InvitedElsewhere,
   (email: string) => Effect.Effect<boolean>
 >() {
-  /** Provides a check that always returns `false`, for a service whose other rooms have no invitations. */
+  /** Provides a check that always returns `false`, for a service without invitations in other rooms. */
   static readonly layerNone = Layer.succeed(InvitedElsewhere, () => Effect.succeed(false))
 }
 

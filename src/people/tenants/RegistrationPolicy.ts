@@ -24,7 +24,6 @@ export interface Policy {
 
 export const invitedOnly: Policy = { open: false, domains: [], emails: [], groups: [] }
 
-/** The configured `registration`. */
 export class RegistrationPolicy extends Context.Tag("tollgate/tenants/RegistrationPolicy")<
   RegistrationPolicy,
   Policy

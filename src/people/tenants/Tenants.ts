@@ -22,8 +22,8 @@ import * as Welcome from "./Welcome.ts"
 
 export interface TenantsContract {
   /**
-   * Returns the account of a user whom a provider verified. The first sign-in creates the account with its home tenant and signup credit. Concurrent
-   * sign-ins create only one account. Grants the credit once, when the address is first verified.
+   * Returns the account of a user that a provider has verified. The first sign-in creates the account with its home tenant and signup credit.
+   * Concurrent sign-ins create only one account. Grants the credit once, when the address is first verified.
    */
   readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed, BooksUnavailable>
   readonly me: (account: AccountId) => Effect.Effect<Me, AccountNotFound>
@@ -76,7 +76,7 @@ export interface TenantsContract {
     beside: ReadonlyArray<Statement>,
     by?: Suspender
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** Returns the parties whose suspensions remain. */
+  /** Returns the parties that currently suspend the account. */
   readonly suspendersOf: (account: AccountId) => Effect.Effect<ReadonlyArray<Suspender>>
   /** Changes an account's name in the same transaction as `beside`. Returns `false` for an unknown account. */
   readonly renameAccount: (

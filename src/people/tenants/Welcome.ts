@@ -122,7 +122,10 @@ const create = Effect.fnUntraced(function* (
   return { account_id: account, home_tenant_id: tenant, created: true }
 })
 
-/** Verifies an account's address and grants the credit that was waiting for it. */
+/**
+ * Stores an account's verified address, and grants the credit that was waiting for it. Fails if the account has already verified an address, or
+ * another account has verified this one.
+ */
 const verifyEmail = Effect.fnUntraced(function* (
   { prices, sql, writer }: Dependencies,
   row: AccountRow,
