@@ -3,17 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
 import { Data, Effect } from "effect"
-import {
-  chownSync,
-  existsSync,
-  linkSync,
-  lstatSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync
-} from "node:fs"
+import { chownSync, closeSync, existsSync, linkSync, lstatSync, openSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { findingsMax } from "../ledger/rules/Check.ts"
 import type { Finding } from "../ledger/rules/Check.ts"
@@ -87,7 +77,7 @@ const copy = (file: string, to: string) =>
 const isWriting = (cause: unknown): boolean =>
   /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
 
-/** Gives the finished copy its name. Fails if another file has claimed that name in the meantime, except on file systems without hard links. */
+/** Gives the finished copy its name. Fails if another file has claimed that name in the meantime. */
 const publish = (part: string, to: string) =>
   Effect.try({
     try: () => {
@@ -95,7 +85,8 @@ const publish = (part: string, to: string) =>
         linkSync(part, to)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === "EEXIST") throw failed(`${to} already exists`)
-        // Some file systems do not support hard links.
+        // Some file systems do not support hard links. An empty file claims the name, and the copy replaces it.
+        closeSync(openSync(to, "wx"))
         renameSync(part, to)
       }
     },

@@ -26,7 +26,7 @@ export type FeedEvent =
   | { readonly type: "notification"; readonly notification: Notification }
   /** The listener missed too many calls and must read them again. */
   | { readonly type: "reset" }
-  /** A heartbeat, sent after 15 seconds without a wake-up. */
+  /** A heartbeat, sent after 15 seconds without another event. */
   | { readonly type: "beat" }
 
 /** The reason why a stream ended: its credential became invalid, its listener is too slow, or another listener replaced it. */

@@ -13,7 +13,7 @@
  * - Notifications are sent in the order of their ids. A notification that commits milliseconds after another with a later id appears only in the
  *   list.
  */
-import { Context, Duration, Effect, Layer, Option } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Option } from "effect"
 import { holds as holdsOfProcesses } from "../../kernel/Holds.ts"
 import type { HoldsContract } from "../../kernel/Holds.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -69,7 +69,8 @@ const wakePause = 100
 /** Every n-th poll wakes all listeners so that they check their credentials. */
 const wakeAllEvery = 4
 
-const beat = Duration.seconds(15)
+/** How long a stream may be silent before a heartbeat is sent, in milliseconds. */
+const beat = 15_000
 const missedMax = 1_000
 const pageSize = 100
 
@@ -243,7 +244,7 @@ const run = Effect.fnUntraced(function* (
   open: Open,
   ofTenant: Newest,
   ofAccount: Newest,
-  { after, holds, send }: StreamOptions
+  { after, holds, send: sendOne }: StreamOptions
 ): Effect.fn.Return<FeedEnd> {
   const { notifications, records } = parts
   const { listener, waker } = open
@@ -253,6 +254,12 @@ const run = Effect.fnUntraced(function* (
   const known = after !== undefined && after.call <= ofTenant.call ? after : undefined
   let place: Place = known ?? { tenant_id, call: ofTenant.call, notification: ofAccount.notification }
   let sent: Nano | undefined
+  let sentAt = yield* Clock.currentTimeMillis
+  const send = (event: FeedEvent, at: Place): Effect.Effect<boolean> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      sentAt = now
+      return sendOne(event, at)
+    })
   if (known === undefined && !(yield* send({ type: "ready" }, place))) return "slow"
 
   const calls = Effect.gen(function* () {
@@ -290,7 +297,8 @@ const run = Effect.fnUntraced(function* (
     if (open.closed) return "displaced"
     if (!(yield* holds)) return "credential"
     if (!(yield* calls) || !(yield* balance) || !(yield* notices)) return "slow"
-    const woken = yield* Effect.timeoutOption(waker.woken, beat)
-    if (Option.isNone(woken) && !(yield* send({ type: "beat" }, place))) return "slow"
+    const now = yield* Clock.currentTimeMillis
+    if (now - sentAt >= beat && !(yield* send({ type: "beat" }, place))) return "slow"
+    yield* Effect.timeoutOption(waker.woken, Duration.millis(Math.max(0, sentAt + beat - now)))
   }
 }, Effect.withTracerEnabled(false))

@@ -89,7 +89,7 @@ const within = (first: number, last: number): Effect.Effect<void, InvalidRequest
   last < first
     ? InvalidRequest.of("to", "must not be before from")
     : (last - first) / day >= daysMax
-      ? InvalidRequest.of("from", `must be at most ${daysMax} days before to`)
+      ? InvalidRequest.of("from", `must be at most ${daysMax - 1} days before to`)
       : Effect.void
 
 /** Returns a function that computes the vendor's price for a day's calls, or `null` if no `cost` is configured. */

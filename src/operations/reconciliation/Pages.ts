@@ -1,6 +1,6 @@
 /**
  * Reads a bill page by page. Stores each page with its cursor, so that an interrupted read continues where it stopped. Storing a window's result
- * deletes its pages. A read ignores pages that are more than a day old, because the bill may have changed.
+ * deletes its pages. A read ignores pages that are more than a day old, because the bill may have changed, and storing a page deletes them.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Duration, Effect, Schedule } from "effect"
@@ -137,8 +137,8 @@ const keep = (
     writer.submit({
       postings: [],
       statements: [
-        statement(sql`DELETE FROM tollgate_reconciliation_pages WHERE vendor = ${vendor} AND first = ${first}
-          AND last = ${last} AND report = ${report} AND number >= ${number}`),
+        statement(sql`DELETE FROM tollgate_reconciliation_pages WHERE read_at <= ${now - dayMillis} OR (vendor = ${vendor}
+          AND first = ${first} AND last = ${last} AND report = ${report} AND number >= ${number})`),
         statement(sql`INSERT INTO tollgate_reconciliation_pages (vendor, first, last, report, number, next, lines, read_at)
           VALUES (${vendor}, ${first}, ${last}, ${report}, ${number}, ${next}, ${written(lines)}, ${now})`)
       ]
