@@ -24,10 +24,10 @@ const kept: ReadonlySet<string> = new Set([
   "meta",
   "duration"
 ])
-/** The members whose objects are searched as well. */
+/** The members to search as well. Each contains an object or an array of objects. */
 const entered: ReadonlySet<string> = new Set(["response", "message", "delta", "choices", "candidates"])
 
-/** The names of members whose strings the model generated. Names that only repeat earlier events are excluded. */
+/** Names of members that contain generated strings. Members that only repeat earlier events are excluded. */
 export type Generated = ReadonlySet<string>
 
 /** The names in complete answers and in most streams. */
@@ -80,7 +80,7 @@ export class Gist {
   private escaped = false
   /** The position of the current string's start in the current chunk. */
   private from = 0
-  /** The length and the beginning of the part of the string in earlier chunks. */
+  /** The length and the first bytes of the current string in earlier chunks. */
   private before = 0
   private beginning = ""
   private counts = false
@@ -106,12 +106,10 @@ export class Gist {
     return this.counted + (this.inString && this.counts ? this.before : 0)
   }
 
-  /** Returns whether the object is complete. */
   get isWhole(): boolean {
     return this.over
   }
 
-  /** Returns the extracted members. */
   get object(): JsonObject {
     return this.root ?? {}
   }
@@ -208,7 +206,7 @@ export class Gist {
     const name = this.keeping
     this.keeping = undefined
     if (name === undefined) return
-    // In an event with several lines, each line begins with its field name.
+    // If an event has several data lines, each begins with `data:`.
     const json = Buffer.from(this.value, "latin1")
       .toString("utf8")
       .replaceAll(/\r?\n(?:data:)?/g, " ")
