@@ -22,7 +22,7 @@ export interface GoogleAccount {
   readonly kind: "google_cloud"
   readonly client_email: string
   readonly private_key_id: string
-  /** The private key in PEM. */
+  /** PEM. */
   readonly private_key: Redacted.Redacted
   readonly token_uri: string
 }
@@ -48,7 +48,7 @@ export interface AccessTokens {
 }
 
 const googleScope = "https://www.googleapis.com/auth/cloud-platform"
-/** The lifetime of an assertion, in seconds. Google allows no longer lifetime. */
+/** The lifetime of an assertion, in seconds: the longest that Google allows. */
 const assertionSeconds = 3_600
 const patience = 10_000
 const answerMax = 65_536
@@ -61,7 +61,7 @@ const aheadMax = 300_000
 interface Token {
   readonly text: string
   readonly given_at: number
-  /** When the next request starts to fetch a new token. */
+  /** From this time on, the next request starts to fetch a new token. */
   readonly replace_at: number
   readonly expires_at: number
 }

@@ -22,7 +22,6 @@ export interface Sink {
   readonly cut: (reason: string, short?: boolean) => void
 }
 
-/** The source of the bytes. */
 export interface Source {
   /** Starts passing the bytes on, beginning with those that have already arrived. */
   readonly flow: (sink: Sink) => void
@@ -50,7 +49,7 @@ export interface Tap {
   readonly end?: (stream: ByteStream, stop: Stop) => StreamEnd
 }
 
-/** Decides a stream's outcome, unless its tap does. */
+/** The default outcome of a stream. */
 export const usually = (stop: Stop): StreamEnd => (stop === "ended" ? "complete" : stop === "left" ? "left" : "broken")
 
 export interface Options {
@@ -106,7 +105,6 @@ export class ByteStream {
     if (this.how === undefined) this.end(this.tap.end === undefined ? usually(stop) : this.tap.end(this, stop))
   }
 
-  /** Passes these bytes to the reader. */
   pass(bytes: Buffer): void {
     if (this.gone || bytes.length === 0) return
     if (!this.body.push(bytes)) {
@@ -118,7 +116,7 @@ export class ByteStream {
     this.onBegun?.(true)
   }
 
-  /** Ends the stream. Only the first call counts. A caller that ends the stream before its source has ended must also abort the source. */
+  /** Sets the stream's outcome. Only the first call counts. A caller that ends the stream before its source has ended must also abort the source. */
   end(how: StreamEnd): void {
     if (this.how !== undefined) return
     this.readToEnd()
@@ -203,7 +201,6 @@ export class ByteStream {
   }
 }
 
-/** The tap that passes everything. */
 export const whole: Tap = { data: (chunk, stream) => stream.pass(chunk) }
 
 /** Converts another stream to a source. */
@@ -227,8 +224,8 @@ export const ofReadable = (readable: Readable): Source => ({
 })
 
 /**
- * Returns a value that may contain a stream. Creating and returning it is uninterruptible. If the caller was interrupted in the meantime, the stream
- * is destroyed, because the caller will not receive the value.
+ * Creates and returns a value that can contain a stream, uninterruptibly. If the caller was interrupted in the meantime, the stream is destroyed,
+ * because the caller will not receive the value.
  */
 export const closeIfUnclaimed = <A, E, R>(
   make: Effect.Effect<A, E, R>,

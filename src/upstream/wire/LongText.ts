@@ -3,13 +3,12 @@ import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { turn } from "../../kernel/Pieces.ts"
 
-/** The length of a chunk. */
+/** The length of a chunk, in characters or bytes. */
 const piece = 192 * 1024
 
 /** The placeholder for a long string while the surrounding JSON is serialized. */
 const standIn = randomUUID()
 
-/** Serializes a value as JSON. */
 export const jsonOf = (value: object): Effect.Effect<string | Buffer> => {
   const long: Array<string> = []
   const text = JSON.stringify(value, (_, one: unknown) =>

@@ -14,7 +14,7 @@ export interface Passage {
   readonly ended: Effect.Effect<StreamEnd>
   /** Ends the client's response. An incomplete response is aborted instead, so that the client does not mistake it for a complete one. */
   readonly finish: (how: StreamEnd) => void
-  /** Aborts the client's response. Called if the charge could not be committed in time. */
+  /** Aborts the client's response, because the charge could not be committed in time. */
   readonly cut: () => void
 }
 
