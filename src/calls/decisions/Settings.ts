@@ -20,7 +20,6 @@ const DecisionEntry = Schema.Struct({
   })
 })
 
-/** The decision model of the deployment. */
 export const DecisionModel = readAs(DecisionEntry, ({ price, ...model }) => ({
   ...model,
   /** USD per input token. Output tokens are free. */

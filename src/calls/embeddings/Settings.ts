@@ -3,10 +3,10 @@ import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { Count, distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
 
-/** The upstreams, in the order they are tried. Each serves OpenAI's route `/embeddings` below its address. */
+/** The upstreams, in the order they are tried. Each serves `/embeddings` or `/rerank` below its address. */
 export const Routes = Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
 
-/** Returns the routes to a model. An upstream may use another name for the model. */
+/** Returns the routes to a model. An upstream can have its own name for the model. */
 export const routesOf = (id: string, upstreams: typeof Routes.Type) =>
   upstreams.map(({ model = id, upstream }) => ({ upstream, model }))
 

@@ -21,7 +21,6 @@ import { bytesAToken, tokensOfString } from "./Tokens.ts"
 
 /** The figures that a reader has collected from a stream so far. */
 export interface Report {
-  /** The usage that the upstream has reported so far. */
   readonly usage: Usage
   /** The number of tokens in the answer, counted from its deltas. */
   readonly tokens_counted: number
@@ -30,7 +29,6 @@ export interface Report {
 }
 
 export interface Relay {
-  /** The stream that the client reads. */
   readonly body: Readable
   /** Waits for the first bytes for the client. Returns `false` if the stream ends without any. */
   readonly begun: Effect.Effect<boolean>
@@ -54,7 +52,7 @@ export interface Reader {
   readonly skip: (bytes: Buffer, stream: Onward) => void
   /** Handles the end of a long event. Passes on its blank line or withholds it until the end. Returns `false` if the event reports an error. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
-  /** The names of members whose strings the model generated, in a long event. */
+  /** The names of members that contain generated strings, in a long event. */
   readonly generated: Generated
   /** The size of the longest event to buffer, in bytes. A longer event is passed on as it arrives, and only its gist is read. */
   readonly event_bytes_max: number
@@ -71,9 +69,8 @@ export interface Reader {
 export interface Skipped {
   /** The event, reduced to the gist of its JSON. */
   readonly text: string
-  /** The number of tokens generated in it. */
   readonly tokens: number
-  /** Its trailing blank line, not passed on yet. */
+  /** The event's blank line, which has not been passed on yet. */
   readonly blank: Buffer
 }
 
@@ -191,7 +188,7 @@ class LongEvent {
   private readonly gist: Gist
   /** The lines before the data. */
   private head: string | undefined
-  /** Line ends that may be the start of the blank line. */
+  /** Line ends that may belong to the blank line. */
   private held: Buffer = empty
 
   constructor(reader: Reader) {
@@ -199,7 +196,6 @@ class LongEvent {
     this.gist = new Gist(reader.generated)
   }
 
-  /** Returns the number of tokens so far. */
   get tokens(): number {
     return Math.round(this.gist.generated / bytesAToken)
   }
@@ -262,7 +258,6 @@ const lineEndsFrom = (bytes: Buffer): number => {
   return from
 }
 
-/** A reader's functions for handling events. */
 export interface Looking {
   /** Counts plain events from `at` and returns the position after them. Returns `at` if the next event must be inspected. Events end with `blank`. */
   readonly pass: (text: string, at: number, blank: string) => number
@@ -318,17 +313,16 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
 /** Returns the blank line that separates the events in a string. */
 const blankIn = (text: string): string => (text.includes(blankLineCrLf) ? blankLineCrLf : blankLine)
 
-/** Returns the end of the event that begins at `at`. */
+/** Returns the end of the event that begins at `at`, including its blank line. */
 export const endOfEvent = (text: string, at: number, blank: string): number => {
   const found = text.indexOf(blank, at)
   return found === -1 ? text.length : found + blank.length
 }
 
-/** A sequence of events that contain only deltas. */
+/** Consecutive events that contain only deltas. */
 export interface Run {
   /** The end of the run: the first event that must be inspected, or the end of the string. */
   readonly end: number
-  /** The number of tokens in the deltas. */
   readonly tokens: number
 }
 

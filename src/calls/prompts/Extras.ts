@@ -110,8 +110,8 @@ export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
 /**
- * Returns the extras that a request uses. `Left` holds the refusal. Headers are treated like fields of the body. `known` holds the requested values of
- * fields that are not in the body.
+ * Returns the extras that a request uses. `Left` holds the refusal. Headers are treated like fields of the body. `known` holds the requested values
+ * of long members, because they are not in the body.
  */
 export const extrasOf = (
   model: Model,
@@ -133,13 +133,13 @@ const read: ReadonlySet<string> = new Set(
   ).split(" ")
 )
 
-/** Matches every character whose lower case may be an ASCII letter. */
+/** Matches every character that `inAnyCase` could change to an ASCII letter. */
 const capital = /[A-Z\u0080-\uffff]/
 
 /** Returns a name in lower case, for upstreams that ignore case. */
 export const inAnyCase = (name: string): string => (capital.test(name) ? name.toUpperCase().toLowerCase() : name)
 
-/** Refuses a field whose name differs only in case from a field that the service reads or bills. */
+/** Refuses a field that differs only in case from one that the service reads or bills. */
 export const lookalike = (billed: Billed, field: string): InvalidRequest | undefined => {
   const name = inAnyCase(field)
   return name !== field && (read.has(name) || billed.has(name))

@@ -13,7 +13,6 @@ import { Problem } from "../../kernel/Problem.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 
-/** An id in a request, and the field that contains it. */
 export interface Named {
   readonly id: string
   readonly field: string
@@ -36,7 +35,7 @@ const forgottenAtOnce = 100
 /** The maximum number of ids per query. */
 const lookedUpAtOnce = 500
 
-/** Hashes an id, because vendors' ids may have any length. */
+/** Hashes an id, because vendors' ids can have any length. */
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url")
 
 export type Kept = ReturnType<typeof make>

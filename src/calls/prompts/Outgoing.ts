@@ -19,7 +19,7 @@ export const written = (sent: Record<string, unknown>, long: string, json: Buffe
   return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"${long}":`), copied, closing])
 }
 
-/** Returns the JSON of an upstream request for a prompt, whose `long` member and other long members are copied if possible. */
+/** Returns the JSON of an upstream request for a prompt. The `long` member and other long members are copied if possible. */
 export const writtenFor = (prompt: ValidPrompt, sent: Record<string, unknown>, long: string): UpstreamBody =>
   prompt.long === undefined ? written(sent, long, prompt.json) : spliced(sent, prompt.long)
 

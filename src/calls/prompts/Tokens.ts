@@ -44,7 +44,6 @@ export interface Tokens extends Figures {
   readonly token_details: TokenDetails | undefined
   /** The cost that the upstream reported. It does not affect the charge. */
   readonly vendor_cost?: Nano | undefined
-  /** The vendor's id of the call. */
   readonly vendor_id?: string | undefined
 }
 
@@ -133,7 +132,7 @@ export const beyondIn = (
   return !most.kinds.hour && (cache_write_1h_tokens ?? 0) > 0 ? "hour" : undefined
 }
 
-/** The bytes per token that estimates assume, as is typical of English text. */
+/** The assumed number of bytes per token in estimates. It is typical of English text. */
 export const bytesAToken = 4
 
 /**

@@ -22,7 +22,6 @@ import { namedIn } from "../dialects/responses/Named.ts"
 import type { ResponsesPrompt } from "../dialects/responses/Prompt.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
 
-/** One request for a response. */
 export interface ResponseCall extends Call<ResponsesPrompt> {}
 
 /** The Responses service. Refusals and interruption are the same as in `EngineContract`. */

@@ -43,9 +43,7 @@ abstract class Walk implements Frames {
 const kbits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
 const kbits2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const mp3Rates = [44_100, 48_000, 32_000]
-/**
- * The minimum number of frames in an MP3 file. FFmpeg might read a file with fewer frames as another format.
- */
+/** The minimum number of frames in an MP3 file. FFmpeg might read a file with fewer frames as another format. */
 const framesMin = 7
 const id3v1Bytes = 128
 

@@ -103,18 +103,16 @@ export interface MessageParam {
   readonly [field: string]: unknown
 }
 
-/** A content block: text, an image, a tool call or a tool result. */
 export interface Block {
   readonly type: string
   readonly [field: string]: unknown
 }
 
-/** A request to count tokens. */
 export type CountTokensPrompt = Omit<MessagesPrompt, "max_tokens">
 
 // ---- figures that bound the cost ------------------------------------------------------------------------------------------------
 
-/** Block types whose bytes bound their tokens. */
+/** Blocks of these types contain at most one token per byte. */
 const textual: ReadonlySet<string> = new Set([
   "text",
   "thinking",
@@ -147,7 +145,7 @@ const attach = (type: string, source: Source, attached: Attached): void => {
   else addImage(attached, source.url ?? "")
 }
 
-/** Returns whether a container is identified only by its id. */
+/** Returns whether the request refers to a container by its id. */
 const isNamed = (container: unknown): boolean =>
   typeof container === "string" ||
   (typeof container === "object" &&
@@ -190,7 +188,6 @@ const reads = (
 
 export const readMessages: Read = reads(request, Schema.decodeUnknownEither(MessagesRequest))
 
-/** Reads a request that only counts tokens. */
 export const readCount: Read = reads(
   { required: conversation, optional: options },
   Schema.decodeUnknownEither(CountTokensRequest)
