@@ -111,7 +111,7 @@ export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
 
 /**
  * Returns the extras that a request uses. `Left` holds the refusal. Headers are treated like fields of the body. `known` holds the requested values
- * of long members, because they are not in the body.
+ * of long members, because the body does not contain them.
  */
 export const extrasOf = (
   model: Model,

@@ -21,7 +21,6 @@ export interface TextPart {
   readonly cache: CacheMark | undefined
 }
 
-/** Base64 data with its media type, or a URL. */
 export type Source =
   | { readonly type: "data"; readonly media_type: string; readonly data: string }
   | { readonly type: "url"; readonly url: string }

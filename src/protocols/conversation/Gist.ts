@@ -60,7 +60,6 @@ const enteredMax = 1_000
 const quote = 0x22
 const backslash = 0x5c
 
-/** Reads the gist of a complete answer. */
 export const gistOf = (bytes: Buffer): Gist => {
   const gist = new Gist(generated)
   gist.take(bytes)

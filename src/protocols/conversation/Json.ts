@@ -33,7 +33,7 @@ export const isDeep = (value: unknown, levels = levelsMax): boolean => {
 /** Returns the value's JSON, or `undefined` if the value is nested too deeply or cannot be represented in JSON. */
 export const written = (value: unknown): string | undefined => (isDeep(value) ? undefined : JSON.stringify(value))
 
-/** Parses JSON. Returns `undefined` if it is invalid. */
+/** Returns `undefined` for invalid JSON. */
 export const parsed = (json: string): unknown => {
   try {
     return JSON.parse(json)
@@ -42,7 +42,7 @@ export const parsed = (json: string): unknown => {
   }
 }
 
-/** Parses JSON from a vendor. Returns `undefined` if it is invalid. `NaN` and `Infinity`, which some vendors write, count as `null`. */
+/** Parses JSON from a vendor. Returns `undefined` for invalid JSON, except that `NaN` and `Infinity`, which some vendors write, count as `null`. */
 export const parsedOfVendor = (json: string): unknown => {
   try {
     return JSON.parse(json)

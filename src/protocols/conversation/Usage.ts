@@ -13,13 +13,10 @@ export interface Usage {
   readonly completion_tokens: number | undefined
   /** Prompt tokens that were read from a cache. */
   readonly cached_tokens: number | undefined
-  /** Audio tokens that were read from a cache. */
   readonly cached_audio_tokens: number | undefined
   /** Prompt tokens that were written to a cache for five minutes, or for the vendor's default lifetime. */
   readonly cache_write_tokens: number | undefined
-  /** Prompt tokens that were written to a cache for an hour. */
   readonly cache_write_1h_tokens: number | undefined
-  /** Answer tokens spent on thoughts. */
   readonly reasoning_tokens: number | undefined
   readonly prompt_audio_tokens: number | undefined
   readonly completion_audio_tokens: number | undefined

@@ -26,7 +26,7 @@ import { typeByEnding } from "../conversation/Media.ts"
 import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import { argumentsOf, inputOf } from "../conversation/ToolCalls.ts"
 
-/** The tool calls that have no result yet. Gemini can identify a result by nothing but the name of its tool. */
+/** The tool calls without a result so far. In Gemini, a result can identify its call by the tool's name alone. */
 export class Calls {
   readonly #open: Array<{ readonly id: string; readonly name: string }> = []
   #count = 0

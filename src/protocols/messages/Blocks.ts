@@ -15,7 +15,6 @@ import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import type { Signature } from "../conversation/Thoughts.ts"
 import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
-/** Reads the cache breakpoint in `cache_control`. */
 export const cacheOf = (control: unknown): CacheMark | undefined =>
   isObject(control) ? (control.ttl === "1h" ? "1h" : "5m") : undefined
 

@@ -27,7 +27,6 @@ import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, readStop, writeFailure, writeStop } from "./Answer.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** A vendor's open block. */
 interface Block {
   /** The index of the part, or -1 if the block is ignored. */
   readonly part: number

@@ -106,7 +106,7 @@ const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<T
     }
   })
 
-/** Returns the readable text of a reasoning item: its summary, or without a summary the thoughts of an open model. */
+/** Returns the readable text of a reasoning item: its summary or, without a summary, the thoughts of an open model. */
 export const thoughtText = ({ content, summary }: JsonObject): string => {
   const texts = (list: unknown) => listOf(list).map((one) => textOr(objectOf(one).text, ""))
   const summaries = texts(summary)

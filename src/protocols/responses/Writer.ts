@@ -21,7 +21,6 @@ import {
 } from "./Answer.ts"
 import { ownName } from "./Namespaces.ts"
 
-/** An open message. */
 interface Message {
   readonly id: string
   readonly output_index: number

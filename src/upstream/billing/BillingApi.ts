@@ -4,12 +4,11 @@ import type { BilledLine, BillWindow } from "./Bill.ts"
 
 export interface BillPage {
   readonly lines: ReadonlyArray<BilledLine>
-  /** The cursor of the next page; null after the last one. */
+  /** The cursor of the next page; null on the last page. */
   readonly next: string | null
 }
 
 export interface BillingApi {
-  /** The address in production. */
   readonly base_url: string
   /** The reports that together make up the bill. */
   readonly reports: ReadonlyArray<string>

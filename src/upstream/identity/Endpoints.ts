@@ -73,6 +73,5 @@ export const exchanged = (
   })
 }
 
-/** Reads a JSON resource with the user's access token. */
 export const readWith = (access_token: string, url: string, headers: Readonly<Record<string, string>> = {}) =>
   json(url, { headers: { accept: "application/json", ...headers, authorization: `Bearer ${access_token}` } })

@@ -66,7 +66,6 @@ interface Token {
   readonly expires_at: number
 }
 
-/** Builds the form for the token endpoint. */
 const requestOf = async (holder: TokenHolder, now: number): Promise<URLSearchParams> => {
   if (holder.kind === "entra") {
     const { client_id, client_secret, scope } = holder

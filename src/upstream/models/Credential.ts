@@ -18,7 +18,7 @@ export type KeyHeader = (typeof keyHeaders)[number]
 
 /** An AWS access key for signing requests (Signature Version 4). */
 export interface AwsCredential {
-  /** The region, such as `us-east-1`. */
+  /** Such as `us-east-1`. */
   readonly region: string
   readonly access_key_id: Redacted.Redacted
   readonly secret_access_key: Redacted.Redacted

@@ -12,7 +12,6 @@ export interface Provider {
   readonly upstream: string
 }
 
-/** The configuration fields of every provider. */
 export const providerFields = {
   /** Callers select the provider by this name. */
   id: NonEmpty,
@@ -22,7 +21,6 @@ export const providerFields = {
   upstream: NonEmpty
 } as const
 
-/** The configuration fields of every model. */
 export const modelFields = {
   /** Callers select the model by this name. */
   id: NonEmpty,
@@ -36,12 +34,11 @@ export const named = <E extends { readonly id: string; readonly name?: string | 
   name: entry.name ?? entry.id
 })
 
-/** The response of the documented routes that list providers. */
 export const ProviderNames = Schema.Struct({ providers: Schema.Array(Schema.String) }).annotations({
   identifier: "ProviderNames"
 })
 
-/** The list of providers that the routes below `/v1/tools` return. */
+/** The response of the routes below `/v1/tools`. */
 export const ProviderList = Schema.Struct({
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, description: Schema.String }))
 }).annotations({ identifier: "ProviderList" })

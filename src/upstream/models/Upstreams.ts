@@ -56,8 +56,8 @@ export interface Upstream {
 }
 
 /**
- * Called for every exchange with the upstream's name, the outcome (`2xx`, `4xx`, `5xx` or `unreachable`) and the milliseconds until the response
- * head.
+ * Called for every exchange with the upstream's name, the outcome (`unreachable` or the class of the status, such as `2xx`) and the milliseconds until
+ * the response head.
  */
 export class UpstreamObserver extends Context.Reference<UpstreamObserver>()("tollgate/upstream/UpstreamObserver", {
   defaultValue: () => (_upstream: string, _outcome: string, _millis: number) => {}
@@ -108,7 +108,6 @@ export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("Un
   upstream: Schema.String,
   /** The kind and id of the entry, such as `embedding model small`. */
   named_by: Schema.String,
-  /** The protocols of the upstream. */
   speaks: Schema.Array(Schema.String),
   /** The protocols that the entry accepts. */
   needs: Schema.Array(Schema.String)
@@ -189,7 +188,7 @@ const wireOf = (
   }))
 }
 
-/** Adds the current token to each request. */
+/** Adds the current token to each request, and reports a token that the vendor rejects. */
 const withToken = (
   { current, refused }: AccessTokens.AccessTokens,
   { exchange, open }: Wire.Wire,

@@ -203,7 +203,6 @@ export class ByteStream {
 
 export const whole: Tap = { data: (chunk, stream) => stream.pass(chunk) }
 
-/** Converts another stream to a source. */
 export const ofReadable = (readable: Readable): Source => ({
   flow: (sink) => {
     let over = false

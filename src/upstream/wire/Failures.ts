@@ -97,14 +97,13 @@ export const parse = (text: string | Buffer): Record<string, unknown> | undefine
   }
 }
 
-/** A vendor's response that is a JSON object. */
 export interface VendorJson {
   readonly value: Record<string, unknown>
   /** The vendor's bytes, or rewritten JSON if they contain numbers that JSON does not allow. */
   readonly bytes: Buffer
 }
 
-/** Reads a response. Returns `undefined` if it is not a JSON object. */
+/** Returns `undefined` unless the response is a JSON object, apart from the numbers that JSON does not allow. */
 export const readJson = (bytes: Buffer): VendorJson | undefined => {
   const strict = parse(bytes)
   if (strict !== undefined) return { value: strict, bytes }

@@ -8,7 +8,6 @@ import type { StreamEnd, Source, Tap } from "./ByteStream.ts"
 export interface Passage {
   /** Waits for the first bytes. Returns `false` if the response ends without any. */
   readonly begun: Effect.Effect<boolean>
-  /** The stream that the client reads. */
   readonly body: Readable
   /** Waits until the upstream's response ends, even if the client has disconnected. A response without bytes is `broken`. */
   readonly ended: Effect.Effect<StreamEnd>

@@ -84,8 +84,9 @@ export interface WireOptions {
   /** Whether connections are restricted to public addresses. */
   readonly isPublic?: boolean
   /**
-   * Called at the end of each call with the response's status and headers (0 and empty if there was none) and the milliseconds until its head. It is
-   * not called if the call was aborted because its caller disconnected, because that reveals nothing about the upstream.
+   * Called once per call: when a complete response has ended, when a stream's head has arrived, or when there is no response. The arguments are the
+   * status and headers (0 and empty without a response) and the milliseconds until the head. It is not called if the caller's disconnection aborted
+   * the call, because that reveals nothing about the upstream.
    */
   readonly observe?: (status: number, millis: number, headers: WireHeaders) => void
 }
@@ -95,7 +96,7 @@ const cutShort = new Error("aborted by the caller")
 
 type Handler = Dispatcher.DispatchHandler
 
-/** Enforces the time limits of one request, and reports its end to the observer. */
+/** Enforces the time limits of one request, and reports its outcome to the observer. */
 class Clocked {
   private readonly options: WireOptions
   private readonly began = performance.now()
@@ -311,7 +312,6 @@ const unanswered = (error: Error): Effect.Effect<never, Unreachable> => {
   return new Unreachable(unsent.has(reason) ? { reason, unsent: true } : { reason })
 }
 
-/** Collects the body of a streaming response. */
 export const collect = (
   streaming: Streaming,
   { read_on, ...taking }: Omit<Limits, "timeout">
