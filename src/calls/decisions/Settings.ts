@@ -27,7 +27,6 @@ export const DecisionModel = readAs(DecisionEntry, ({ price, ...model }) => ({
 }))
 export interface DecisionModel extends Schema.Schema.Type<typeof DecisionModel> {}
 
-/** Provides the deployment's decision model, if one is configured. */
 export class ConfiguredDecisionModel extends Context.Tag("tollgate/decisions/ConfiguredDecisionModel")<
   ConfiguredDecisionModel,
   DecisionModel | undefined

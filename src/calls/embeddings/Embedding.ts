@@ -198,7 +198,6 @@ export const encoded = (
   return { ...body, data: data.map((one) => ({ ...one, embedding: base64Of(one.embedding) })) }
 }
 
-/** Returns an embedding in the requested encoding. */
 export const filled = ({ request }: Asked, embedding: unknown): unknown =>
   request.encoding_format === "base64" ? base64Of(embedding) : embedding
 

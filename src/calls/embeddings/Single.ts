@@ -51,7 +51,6 @@ interface Routed {
   readonly routes: ReadonlyArray<{ readonly upstream: string; readonly model: string }>
 }
 
-/** A valid request with its model. */
 interface Valid<Model> {
   readonly model: Model
   readonly request: Json
@@ -84,7 +83,6 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
   /** Adds the requested parts that the upstream omitted. Returns `undefined` if none are missing. */
   readonly completed: (asked: Asked, answer: Json) => Json | undefined
-  /** Returns whether a response reports its usage. */
   readonly reports: (answer: Json) => boolean
   readonly measuredOf: (asked: Asked, provider: string, answer: Json) => Measured
 }

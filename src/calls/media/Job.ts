@@ -40,7 +40,6 @@ export const FailureType = Schema.Literal("media_rejected", "media_failed", "med
 
 /** The final price of a job: its quote, a share of the quote if images are missing, or 0 for a failure. */
 export interface JobCharge {
-  /** The id of the usage record. */
   readonly usage_id: string
   readonly charged: Nano
 }
@@ -71,9 +70,7 @@ export interface Job {
   readonly error_type: FailureType | null
 }
 
-/**
- * An API key or an application's token can access only the jobs that it submitted. A signed-in user can access all of their jobs in the tenant.
- */
+/** An API key or an application's token can access only the jobs that it submitted. A signed-in user can access all of their jobs in the tenant. */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 
 /** The key of a caller's job on a route. */

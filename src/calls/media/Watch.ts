@@ -38,7 +38,7 @@ const cancelsAtOnce = 2
 /** The pauses before the service's own polls, in milliseconds. The last value repeats. Waiting clients poll more often. */
 const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
 
-/** The number of unreadable results and "unknown job" responses after which a job fails. */
+/** The number of unreadable results and "unknown job" responses after which a job ends. */
 const mistakesMax = 5
 
 export class Watch<Row> {

@@ -45,7 +45,6 @@ export interface Preview {
 
 export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Preview {}
 
-/** One request to count a prompt's tokens. */
 export interface CountTokensCall extends Preview {
   /** The caller, who must be able to pay and be allowed to use the model. Without a caller, neither is checked. */
   readonly caller?: Caller | undefined

@@ -47,7 +47,7 @@ const typesOf = (tool: unknown): ReadonlyArray<unknown> => {
   return types.length === 0 ? [undefined] : types
 }
 
-/** Finds tools that the client does not run. */
+/** Finds the types of the tools that the client does not run. */
 export const toolsOtherThan =
   (isClients: (type: unknown) => boolean): AsksFor =>
   (tools) =>

@@ -60,7 +60,7 @@ export const make = (sql: SqlClient) => {
       return undefined
     }).pipe(Effect.orDie)
 
-  /** Returns statements that store these ids, for the transaction that settles their answer. */
+  /** Returns statements that store these ids and delete old ones, for the transaction that settles the answer. */
   const handedOut = (owner: Actor, ids: ReadonlyArray<string>, now: number): ReadonlyArray<Statement> => {
     const { account_id, tenant_id } = owner
     const hashes = [...new Set(ids)].slice(0, ofAnswerMax).map(hashOf)

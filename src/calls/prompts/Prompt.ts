@@ -195,7 +195,7 @@ export interface LongFacts {
   /** Whether the prompt might request one-hour caching, and the field that does. */
   readonly mentions_an_hour: boolean
   readonly hour_field: string | undefined
-  /** The name of its conversation. */
+  /** Identifies the prompt's conversation, for sticky routing. */
   readonly conversation: string
   /** The ids of stored objects in the prompt (`prompts/Kept`). */
   readonly named: ReadonlyArray<Named>
@@ -347,7 +347,7 @@ export interface Bound {
   readonly tokens: { readonly least: number; readonly most: number }
 }
 
-/** Returns the number of prompt tokens that the upstream accepts. It rejects longer prompts. */
+/** Returns the number of prompt tokens that an upstream accepts at most. */
 const contextOf = (model: Model, prompt: ValidPrompt): number => model.context_length * prompt.prompts
 
 /** Returns the number of prompt tokens to reserve. */
@@ -414,7 +414,7 @@ export interface Reserved {
   readonly tokens: number | undefined
 }
 
-/** Returns the limit for each answer that fits the reservation. It is sent to the upstream. */
+/** Returns the token limit for each answer to send to the upstream, so that the call fits its reservation. */
 export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved, tokens }: Reserved): number => {
   const asked = answerTokensAsked(model, prompt)
   if (asked !== undefined) return asked

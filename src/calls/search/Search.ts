@@ -42,7 +42,6 @@ export interface SearchCall {
 }
 
 export interface SearchResults {
-  /** The search terms. */
   readonly query: string
   readonly results: ReadonlyArray<SearchResult>
   /** The provider's id. */

@@ -8,7 +8,6 @@ import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
 
 /** Counts a file's frames while the file is read. */
 export interface Frames {
-  /** Processes the next bytes of the file. */
   readonly take: (bytes: Buffer) => void
   /** Returns the longest possible duration so far, in seconds; `Infinity` if it is unknown. */
   readonly seconds: () => number

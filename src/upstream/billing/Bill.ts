@@ -53,7 +53,7 @@ export interface Amount {
 
 const amountLengthMax = 64
 
-/** Reads a decimal number in units of 10^-`minor` USD (2 for cents). Digits below a nano-USD are rounded half-up. */
+/** Reads a decimal number in units of 10^-`minor` USD (2 for cents), rounded half-up to nano-USD. Throws `NoBill` for any other value. */
 export const amountIn = (value: unknown, minor = 0): Amount => {
   const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : ""
   const amount = text.length > amountLengthMax ? undefined : fromDecimal(text, 9 - minor)
@@ -67,7 +67,7 @@ export const amountIn = (value: unknown, minor = 0): Amount => {
 
 const shortly = (value: unknown): string => JSON.stringify(value).slice(0, 40)
 
-/** Reads a count of tokens or requests. A missing count is 0. */
+/** Reads a count of tokens or requests. A missing count is 0. Throws `NoBill` for any other value. */
 export const countIn = (value: unknown): number => {
   if (value === undefined || value === null) return 0
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value

@@ -1,6 +1,4 @@
-/**
- * Submits, polls, fetches and cancels jobs at vendors that queue images and videos, such as fal. Only this module knows their wire format.
- */
+/** Submits, polls, fetches and cancels jobs at vendors that queue images and videos, such as fal. Only this module knows their wire format. */
 import { Data, Effect, Redacted } from "effect"
 import type { Admission } from "../../books/gate/Gate.ts"
 import { isObject, messageOf, readJson, refusalOf, retryAfterOf } from "../wire/Failures.ts"

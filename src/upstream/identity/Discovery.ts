@@ -1,6 +1,4 @@
-/**
- * Fetches issuers' discovery documents. Concurrent callers share one request. A document is cached for an hour, and a failure for a second.
- */
+/** Fetches issuers' discovery documents. Concurrent callers share one request. A document is cached for an hour, and a failure for a second. */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Scope } from "effect"
 import { IdentityProviderUnavailable } from "./Problems.ts"

@@ -26,7 +26,6 @@ export interface ProviderSettings {
   readonly api_url?: string | undefined
 }
 
-/** A user verified by the provider. */
 export interface VerifiedIdentity {
   readonly provider: ProviderName
   readonly subject: string

@@ -2,9 +2,7 @@
 import { Context } from "effect"
 import type { Reason } from "./Order.ts"
 
-/**
- * The outcomes of an attempt. `charged`: the response is unusable but has a cost. `skipped`: the upstream cannot serve the request.
- */
+/** The outcomes of an attempt. `charged`: the response is unusable but has a cost. `skipped`: the upstream cannot serve the request. */
 export const attemptOutcomes = ["answered", "failed", "busy", "rejected", "charged", "skipped"] as const
 export type AttemptOutcome = (typeof attemptOutcomes)[number]
 

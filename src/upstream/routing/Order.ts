@@ -34,7 +34,7 @@ export interface Candidate {
 
 export interface Question {
   readonly policy: Policy
-  /** The candidates, in the configured order. */
+  /** In the configured order. */
   readonly candidates: ReadonlyArray<Candidate>
   /** The upstream that last served the conversation. */
   readonly last?: string | undefined
@@ -42,7 +42,6 @@ export interface Question {
   readonly chance: (upstream: string) => number
 }
 
-/** The reasons why an upstream comes first. */
 export const reasons = [
   "only",
   "order",

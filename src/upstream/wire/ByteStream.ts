@@ -4,7 +4,7 @@
  * response is stored. When the reader is destroyed, the source is read for some time longer if the caller requests it. A chunk costs 0.3 µs of CPU
  * here, compared with 2 µs in a `Stream` of effects.
  *
- * Many servers reset a connection on which they cannot send. If a source fails after its reader has delayed it for a long time, the reader may have
+ * Many servers reset a connection if they cannot send on it. If a source fails after its reader has delayed it for a long time, the reader may have
  * caused the failure. The stream is then `unfinished` instead of `broken`.
  */
 import { Cause, Effect, FiberRef } from "effect"

@@ -63,9 +63,7 @@ export interface Limits extends Taking {
 
 export interface Wire {
   readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
-  /**
-   * Waits only for the response head. `flow` then starts the body. `read_on` limits the wait for the head after the caller has disconnected.
-   */
+  /** Waits only for the response head. `flow` then starts the body. `read_on` limits the wait for the head after the caller has disconnected. */
   readonly open: (request: WireRequest, read_on?: ReadsOn) => Effect.Effect<Streaming, Unreachable>
 }
 

@@ -50,7 +50,6 @@ const areObjects = (value: unknown): boolean =>
 const Typed = Schema.Struct({ type: Schema.String })
 
 const options = {
-  /** Instructions that precede the messages. */
   system: optional(Content.annotations({ [byHand]: isContent })),
   thinking: optional(Typed),
   tool_choice: optional(Typed),
