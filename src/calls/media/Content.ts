@@ -24,7 +24,7 @@ const bytesMax = 1024 * 1024 * 1024
 const ownMax = 4
 const allMax = 64
 
-/** Returns the URLs in an output: the video, the audio, or the images in order. */
+/** Returns the URLs in an output: the video, the audio, then the images in order. */
 export const addressesOf = (output: Readonly<Record<string, unknown>>): ReadonlyArray<string> => {
   const { audio, images, video } = output
   const files = [video, audio, ...(Array.isArray(images) ? images : [])] as ReadonlyArray<{ url?: unknown } | undefined>

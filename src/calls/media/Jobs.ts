@@ -1,8 +1,8 @@
 /**
  * Runs the jobs of a generation vendor, from the quote to the charge. A call can outlive the process, so it reserves the quote while the job runs.
  * The first poll that sees the job's end, by a client or by the service (`layerJobs`), settles the job and its charge in one transaction. The service
- * polls every open job, even after a restart. Concurrent polls settle a job only once, even on two nodes, because the transaction requires an
- * unsettled row (`Rows.end`) and an open reservation.
+ * polls every open job, even after a restart. Concurrent polls settle a job only once, even on two nodes: the transaction requires an unsettled row
+ * (`Rows.end`) and an open reservation.
  *
  * Where the specification is silent:
  * - If the process stops, a generation job's quote remains reserved (`Gate.resume`). A poll by a client or by the service settles it together with

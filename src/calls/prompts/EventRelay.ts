@@ -5,8 +5,8 @@
  * Where the specification is silent:
  * - A finished stream is complete, even if the connection breaks afterwards or the client has disconnected.
  * - A stream without an end is broken if the connection broke or an event reports an error. It is unfinished if the upstream ended it early or
- *   exceeded its timeout. Either way, the client gets an error event. An unfinished stream costs the output so far. A stream that fails after its
- *   client has delayed it by ten seconds in total also counts as unfinished, because reading slowly must not make an answer free.
+ *   exceeded its timeout. Either way, the client gets an error event. An unfinished stream costs the output so far. A stream also counts as unfinished
+ *   if it fails after its client has delayed it by ten seconds in total. Reading slowly must not make an answer free.
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"

@@ -7,7 +7,7 @@
  *   has a factor on the token prices, an amount per call, or both, and these apply to the bound and to the charge. `service_tier` may be `auto` or
  *   `default`, because clients send these values. `store`, `metadata` and unknown fields are sent unchanged.
  * - A field is refused if its name differs only in case from a field that the service reads or bills. An upstream written in Go reads `Model` as
- *   `model` and uses the last of the two, so it could serve a model other than the one that is charged.
+ *   `model` and uses the last of the two. It could serve a model other than the one that is charged.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"

@@ -43,7 +43,7 @@ export type Kept = ReturnType<typeof make>
 export const make = (sql: SqlClient) => {
   const ofOwner = ({ account_id, tenant_id }: Actor) => sql`tenant_id = ${tenant_id} AND account_id = ${account_id}`
 
-  /** Returns the first of these ids that the owner has not received. */
+  /** Returns the first of these ids that the owner has not received in the last 30 days. */
   const unknownAmong = (owner: Actor, named: ReadonlyArray<Named>, now: number): Effect.Effect<Named | undefined> =>
     Effect.gen(function* () {
       for (let at = 0; at < named.length; at += lookedUpAtOnce) {

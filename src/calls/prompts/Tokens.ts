@@ -9,9 +9,9 @@
  *   attachment. An answer counts as one token per short delta of text, reasoning, refusal, tool call or transcript. Estimates are marked `estimated`.
  *   An explicit zero is accepted.
  * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to their total minus the earlier kinds in that list, so audio read
- *   from a cache counts only once. The record is marked `estimated` if one kind exceeds the total, if audio or images are reported for a prompt
- *   without attachments, or if one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache writes, and
- *   the service logs a warning.
+ *   from a cache counts only once. The record is marked `estimated` in three cases: one kind exceeds the total, audio or images are reported for a
+ *   prompt without attachments, or one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache writes,
+ *   and the service logs a warning.
  */
 import { amountMax, fromDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"

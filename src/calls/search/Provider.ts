@@ -21,8 +21,7 @@ export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Reado
 export const defaultDepth = "basic"
 
 /**
- * Returns the price of a query. A depth without a price, except the default depth, costs as much as the most expensive one, because the provider may
- * accept that depth at an unknown price.
+ * Returns the price of a query. An unknown depth costs as much as the most expensive one, because the provider may accept it at an unknown price.
  */
 export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
   if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!

@@ -32,7 +32,7 @@ abstract class Walk implements Frames {
     this.rest = all.subarray(Math.min(at, all.length))
   }
 
-  /** Returns the number of bytes after the last complete header. */
+  /** Returns the number of bytes from the next, incomplete header on. */
   protected left(): number {
     return this.rest.length
   }

@@ -400,8 +400,8 @@ const writeFormat = (conversation: Conversation): JsonObject | undefined => {
 }
 
 /**
- * Returns the effort to send. For clients of Messages and Bedrock, disabled reasoning is not sent as `none`: in these protocols, models do not reason
- * by default, and many vendors reject `none`.
+ * Returns the effort to send. For clients of Messages and Bedrock, disabled reasoning is not sent as `none`. In these protocols, it is the default,
+ * and many vendors reject `none`.
  */
 export const effortWord = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
   if (reasoning === undefined) return undefined

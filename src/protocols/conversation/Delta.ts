@@ -10,8 +10,8 @@ import type { Signer } from "./Conversation.ts"
 import type { Usage } from "./Usage.ts"
 
 /**
- * The reason why a model stopped: its answer is complete (`end`), it calls tools (`tool`), it reached its limit (`length`), it produced a stop
- * sequence (`sequence`), the model or a filter refused (`refusal`), or the vendor paused and expects a request to continue (`pause`).
+ * The reason why a model stopped. `end`: its answer is complete. `tool`: it calls tools. `length`: it reached its limit. `sequence`: it produced a
+ * stop sequence. `refusal`: the model or a filter refused. `pause`: the vendor paused and expects a request to continue.
  */
 export type StopReason = "end" | "tool" | "length" | "sequence" | "refusal" | "pause"
 

@@ -5,8 +5,8 @@
  * - An effort becomes a share of the answer's limit (`shares`), but at least 1,024 tokens. A budget becomes `low` or `medium` if that effort's share
  *   covers it, otherwise `high`.
  * - Claude models from 4.6 on get the effort itself. Older Claude models and other models that use Messages get a budget. This budget is only a hint,
- *   so it is dropped if the model would reject it: with a forced tool call, after tool calls without their thoughts, or if it does not fit the limit.
- *   A budget that the client itself sets is sent unchanged.
+ *   so it is dropped if the model would reject it. That is the case with a forced tool call, after tool calls without their thoughts, and if it
+ *   exceeds the limit. A budget that the client itself sets is sent unchanged.
  */
 import type { AssistantPart, Conversation, Effort, JsonObject, Reasoning } from "./Conversation.ts"
 import { present } from "./Json.ts"

@@ -50,8 +50,8 @@ export interface StreamReader {
   /** Returns the deltas in an event. Unknown events and pings contain none. */
   readonly read: (event: VendorEvent) => ReadonlyArray<Delta>
   /**
-   * Called when there are no more bytes. Returns `end` if the answer is complete but had no last event (as in Google's protocol), a `failure` if the
-   * stream was truncated, or no deltas if the stream has already ended.
+   * Called when there are no more bytes. Returns `end` if the answer is complete but had no last event, as in Google's protocol. Returns a `failure`
+   * if the stream was truncated, and no deltas if it has already ended.
    */
   readonly close: () => ReadonlyArray<Delta>
 }

@@ -45,7 +45,7 @@ export type Result =
 const answerMegabytesMax = 8
 const answerBytesMax = answerMegabytesMax * 1024 * 1024
 
-/** Gives a long result an outline. A result beyond the size limit is then reported as `lost` and is not an unreachable vendor. */
+/** With an outline, a result beyond the size limit is reported as `lost`. Without one, the request would fail as `Unreachable`. */
 const longOutput: LongMembers = { names: new Set(["url"]), depth: 3 }
 
 const whole = (value: unknown): number | null =>

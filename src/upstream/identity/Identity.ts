@@ -166,8 +166,8 @@ const claimsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * The error codes of jose for faults of the key set instead of the token: a wrong status or invalid JSON (both use the generic code), an invalid key
- * set, or a timeout.
+ * The error codes of jose for faults of the key set instead of the token: an invalid key set, a timeout, and the generic code. The generic code
+ * stands for a wrong status or invalid JSON.
  */
 const providerFaults: ReadonlySet<string> = new Set([
   errors.JOSEError.code,

@@ -56,8 +56,8 @@ export interface Upstream {
 }
 
 /**
- * Called for every exchange with the upstream's name, the outcome (`unreachable` or the class of the status, such as `2xx`) and the milliseconds
- * until the response head.
+ * Called for every exchange with the upstream's name, the outcome and the milliseconds until the response head. The outcome is `unreachable` or the
+ * class of the status, such as `2xx`.
  */
 export class UpstreamObserver extends Context.Reference<UpstreamObserver>()("tollgate/upstream/UpstreamObserver", {
   defaultValue: () => (_upstream: string, _outcome: string, _millis: number) => {}

@@ -37,8 +37,8 @@ export interface Source {
 export type StreamEnd = "complete" | "unfinished" | "broken" | "left"
 
 /**
- * The reason why the bytes stopped: the source ended, it was cut (`short` if without a failure), or its reader was destroyed and the source was
- * aborted.
+ * The reason why the bytes stopped. `ended`: the source ended. `cut`: the source failed. `short`: the source stopped early without a failure.
+ * `left`: its reader was destroyed, and the source was aborted.
  */
 export type Stop = "ended" | "cut" | "short" | "left"
 

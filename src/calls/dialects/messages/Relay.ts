@@ -1,6 +1,6 @@
 /**
  * Reads Messages streams. Most events are deltas and are passed on immediately. The reader inspects errors, the events that report usage
- * (`message_start` and `message_delta`), and the last event (`message_stop`), which is withheld until the charge is committed.
+ * (`message_start` and `message_delta`), and the last event (`message_stop`). It withholds the last event until the charge is committed.
  *
  * Where the specification is silent:
  * - `message_delta` counts all of an answer's tokens, whereas `message_start` counts only the first tokens. A stream that breaks before
