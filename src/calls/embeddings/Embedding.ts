@@ -64,7 +64,7 @@ export interface Asked {
 type Refused = Either.Either<never, InvalidRequest>
 const refused = (field: string, rule: string): Refused => Either.left(InvalidRequest.of(field, rule))
 
-/** Validates a request and computes its bounds. `Left` holds the first broken rule. */
+/** Validates a request and computes its bounds. `Left` contains the first broken rule. */
 export const askedOf = (
   models: ReadonlyArray<EmbeddingModel>,
   request: unknown

@@ -1,4 +1,4 @@
-/** Code shared by the embeddings and rerank routes. */
+/** Creates the routes for embeddings and reranking. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"

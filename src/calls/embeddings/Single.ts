@@ -65,7 +65,7 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   readonly models: ReadonlyArray<Model>
   /** The member of a request that can be long. */
   readonly long: string
-  /** Validates a request and computes its bounds. `Left` holds the first broken rule. */
+  /** Validates a request and computes its bounds. `Left` contains the first broken rule. */
   readonly askedOf: (request: unknown) => Either.Either<Asked, InvalidRequest>
   readonly pricesOf: (model: Model) => ReadonlyArray<PriceLine>
   /** Returns the price of a model's cheapest possible call. */

@@ -117,7 +117,7 @@ export interface Made extends ImagePrice {
   readonly units: number
 }
 
-/** Builds the provider's request. `Left` holds the rule that the provider cannot meet. */
+/** Builds the provider's request. `Left` contains the rule that the provider cannot meet. */
 export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
   const { images_max, output_formats } = provider
   const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation

@@ -89,7 +89,7 @@ const readerOf = (sql: SqlClient) => {
 
     /**
      * Returns a page of the caller's jobs, newest first, and the total number of jobs. Jobs that are still being submitted are omitted. Outputs are
-     * not read, because the outputs of one page may take gigabytes.
+     * not read, because the outputs of one page can take gigabytes.
      */
     page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
       const mine = reached(sql, caller, route)
@@ -176,7 +176,7 @@ export const jobOf = (row: Row): Job => ({
   quote: fromRow(row.quote),
   charge: row.settled === 1 ? { usage_id: Ids.usageOf(row.call), charged: fromRow(row.cost) } : undefined,
   inference_time: row.inference_time,
-  // The output may be several megabytes long, so it is parsed only when it is read.
+  // The output can be several megabytes long, so it is parsed only when it is read.
   get output() {
     return row.output === null ? null : (JSON.parse(row.output) as Record<string, unknown>)
   },

@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - Text, MP3 audio and uncompressed WAV audio count as one token per byte. Any other file counts as the model's complete context, because a few
- *   kilobytes may contain a hundred-page PDF or an hour of silence in FLAC.
+ *   kilobytes can contain a hundred-page PDF or an hour of silence in FLAC.
  * - The service reads a file's type from its bytes, because a vendor may ignore the declared type.
  */
 import { isUtf8 } from "node:buffer"
@@ -86,7 +86,7 @@ const sniffed = 1_024
 const isBounded = (data: string): boolean => {
   const from = mediaTypeOf(data) === undefined ? 0 : data.indexOf(",") + 1
   const head = decoded(data, from, 0, sniffed)
-  // Many PDF readers skip bytes before `%PDF-`, so a PDF may look like audio at its start.
+  // Many PDF readers skip bytes before `%PDF-`, so a PDF can look like audio at its start.
   if (head.includes("%PDF-")) return false
   const tag = tagBytesOf(head)
   if (isMp3(tag === 0 ? head : decoded(data, from, tag, sniffed))) return true

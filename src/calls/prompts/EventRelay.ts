@@ -5,8 +5,8 @@
  * Where the specification is silent:
  * - A finished stream is complete, even if the connection breaks afterwards or the client has disconnected.
  * - A stream without an end is broken if the connection broke or an event reports an error. It is unfinished if the upstream ended it early or
- *   exceeded its timeout. Either way, the client gets an error event. An unfinished stream costs the output so far. A stream also counts as unfinished
- *   if it fails after its client has delayed it by ten seconds in total. Reading slowly must not make an answer free.
+ *   exceeded its timeout. Either way, the client gets an error event. An unfinished stream costs the output so far. A stream is also unfinished if it
+ *   fails after its client has delayed it by ten seconds in total. Reading slowly must not make an answer free.
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -118,7 +118,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     },
     end: (stream, stop) => {
       if (long?.isWhole === true && long.ends(Buffer.from(blankLine), stream)) long = undefined
-      // The last event may lack its blank line. A truncated event is not passed on.
+      // The last event can lack its blank line. A truncated event is not passed on.
       const last = rest.taken()
       if (last.length > 0 && reader.isWhole(last.toString("latin1"))) {
         reader.take(Buffer.concat([last, Buffer.from(blankLine)]), stream)
@@ -362,7 +362,7 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
-/** Returns an event's JSON. It may span several lines. Splitting with a regular expression would take most of the time of `parse`. */
+/** Returns an event's JSON. It can span several lines. Splitting with a regular expression would take most of the time of `parse`. */
 export const dataOf = (event: string): string => {
   let data: string | undefined
   for (let from = 0; from < event.length;) {

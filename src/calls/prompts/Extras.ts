@@ -110,8 +110,8 @@ export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
 /**
- * Returns the extras that a request uses. `Left` holds the refusal. Headers are treated like fields of the body. `known` holds the requested values
- * of long members, because the body does not contain them.
+ * Returns the extras that a request uses. `Left` contains the refusal. Headers are treated like fields of the body. `known` contains the requested
+ * values of long members, because the body does not contain them.
  */
 export const extrasOf = (
   model: Model,

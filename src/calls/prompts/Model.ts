@@ -172,9 +172,9 @@ export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<Pric
   )
 }
 
-/** The kinds of separately billed tokens that a prompt may contain. */
+/** The kinds of separately billed tokens that a prompt can contain. */
 export interface Kinds {
-  /** Whether the prompt may contain audio or images. */
+  /** Whether the prompt can contain audio or images. */
   readonly attachments: boolean
   /** Whether the prompt may be cached for an hour. */
   readonly hour: boolean

@@ -109,7 +109,7 @@ export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
 
 export interface ChatMessage {
   readonly role: string
-  /** A string or an array of parts. It may be absent if the assistant called tools. */
+  /** A string or an array of parts. It can be absent if the assistant called tools. */
   readonly content?: unknown
   readonly [field: string]: unknown
 }
@@ -209,7 +209,7 @@ export interface LongText extends LongFacts {
   readonly translations: Map<ModelRoute, Translation>
 }
 
-/** A prompt in an upstream's protocol, as pieces of JSON. `Left` holds the reason why there is none. */
+/** A prompt in an upstream's protocol, as pieces of JSON. `Left` contains the reason why there is none. */
 export interface Translation {
   readonly limit: number | undefined
   readonly body: Either.Either<ReadonlyArray<Buffer>, InvalidRequest>

@@ -46,7 +46,7 @@ export const serverSentEvents: StreamForm = {
   eventsOf: (answer) => answer
 }
 
-/** A protocol that clients speak. Upstreams may also speak it. */
+/** A protocol that clients speak. Upstreams can also speak it. */
 export interface Protocol extends Spoken {
   readonly name: ClientProtocol
   /** The route's name in usage records. */

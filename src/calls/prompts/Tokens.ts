@@ -34,7 +34,7 @@ export interface Figures {
 export interface Most extends Figures {
   /** The highest prompt count to accept. */
   readonly context_tokens: number
-  /** The kinds of tokens that the prompt may contain. */
+  /** The kinds of tokens that the prompt can contain. */
   readonly kinds: Kinds
 }
 

@@ -64,7 +64,7 @@ export interface Asked {
 
 const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
 
-/** Validates a request and computes its bounds. `Left` holds the first broken rule. */
+/** Validates a request and computes its bounds. `Left` contains the first broken rule. */
 export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): Either.Either<Asked, InvalidRequest> => {
   if (!isObject(request)) return refused("", "must be a JSON object")
   const { documents, model: name, query, return_documents = null, top_n = null } = request

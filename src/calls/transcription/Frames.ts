@@ -125,7 +125,7 @@ interface Stream {
 
 class Ogg implements Frames {
   private readonly streams = new Map<number, Stream>()
-  /** The total duration of the streams that have ended, in seconds. A later stream may reuse a serial number with another codec. */
+  /** The total duration of the streams that have ended, in seconds. A later stream can reuse a serial number with another codec. */
   private ended = 0
   private rest: Buffer = Buffer.alloc(0)
   private lost = false

@@ -132,7 +132,7 @@ export class Wave extends Walk {
       if (this.rate === 0 || this.start !== undefined) this.lost = true
       this.start = this.at + chunkHead
     }
-    // Software that writes WAV may set an unknown length to zero. The samples then extend to the end of the file.
+    // Software that writes WAV can set an unknown length to zero. The samples then extend to the end of the file.
     const length = name === "data" && size === 0 ? Number.POSITIVE_INFINITY : size
     this.at += chunkHead + length
     return chunkHead + length
@@ -165,7 +165,7 @@ const narrow = [12, 13, 15, 17, 19, 20, 26, 31, 5, -1, -1, -1, -1, -1, -1, 0]
 const wide = [17, 23, 32, 36, 40, 46, 50, 58, 60, 5, -1, -1, -1, -1, 0, 0]
 const amrSeconds = 0.02
 
-/** Counts AMR. Every frame lasts 20 milliseconds. A silent frame may consist of a single byte. */
+/** Counts AMR. Every frame lasts 20 milliseconds. A silent frame can consist of a single byte. */
 export class Amr extends Walk {
   private counted = 0
   private readonly sizes: ReadonlyArray<number>

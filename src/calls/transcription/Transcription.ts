@@ -92,7 +92,7 @@ export interface TranscriptionQuote {
   /** The ids of the provider and the model. */
   readonly provider: string
   readonly model: string
-  /** The amount to reserve for audio that cannot be counted, in nano-USD. Counted audio may reserve less. */
+  /** The amount to reserve for audio that cannot be counted, in nano-USD. Counted audio can reserve less. */
   readonly most: Nano
 }
 

@@ -132,7 +132,7 @@ export type Tool =
 export type ToolChoice =
   | { readonly type: "auto" | "none" | "any" }
   | { readonly type: "tool"; readonly name: string; readonly custom: boolean }
-  /** Restricts calls to these tools. With `auto`, the model may also call no tool. */
+  /** Restricts calls to these tools. With `auto`, the model can also call no tool. */
   | { readonly type: "allowed"; readonly mode: "auto" | "any"; readonly names: ReadonlyArray<string> }
 
 export type ResponseFormat =

@@ -1,5 +1,5 @@
 /**
- * Code shared by the stream readers and writers of all protocols.
+ * Building blocks of the stream readers and writers of all protocols.
  *
  * Where the specification is silent:
  * - An event that is not a JSON object, or that belongs to a part that never began, is a failure. Unknown events are skipped. A stream that ends

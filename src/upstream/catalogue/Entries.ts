@@ -10,7 +10,7 @@
  *   name for the model.
  * - If the catalogue lacks a model's price or limit, the entry must state it. Otherwise, the entry is refused.
  * - `{ "catalogue": "openai/*" }` stands for every model in the catalogue whose id begins with `openai/` and whose price and limits are known. The
- *   entry's other settings apply to each of them. A separate entry for one of these models takes precedence.
+ *   entry's other settings apply to each of these models. A separate entry for one of them takes precedence.
  * - Prices come from the catalogue of the running version. They change when the service is upgraded or the entry changes. Earlier charges state the
  *   version of their price.
  */

@@ -141,7 +141,7 @@ const charge = ({ stripe }: Parts): PaymentsContract["charge"] =>
 const found = ({ stripe }: Parts): PaymentsContract["found"] =>
   Effect.fnUntraced(function* ({ attempt, customer, since, tenant_id }) {
     const intent = yield* ask(async () => {
-      // Stripe's clock and the service's clock may differ by minutes.
+      // Stripe's clock and the service's clock can differ by minutes.
       const gte = Math.floor(since / 1_000) - 600
       for await (const one of stripe.paymentIntents.list({ customer, created: { gte }, limit: 100 })) {
         if (one.metadata["attempt"] === attempt) return one

@@ -174,7 +174,7 @@ export class ByteStream {
   /** Passes these bytes to the reader and ends its stream. */
   finish(last?: string | Buffer): void {
     if (this.gone) return
-    // A flowing reader would take the bytes now and the end a tick later, in two socket writes. A paused reader takes both in one write.
+    // A flowing reader would read the bytes now and the end a tick later, in two socket writes. A paused reader reads both in one write.
     const flows = last !== undefined && this.body.readableFlowing === true
     if (flows) this.body.pause()
     if (last !== undefined) this.body.push(last)

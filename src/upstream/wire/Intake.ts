@@ -45,7 +45,7 @@ export const reportsIn = ({ body, outline }: Taken): Readonly<Record<string, unk
 
 export class Intake {
   private readonly taking: Taking
-  /** The number of bytes that the room held at the start. */
+  /** The number of bytes in the room at the start. */
   private readonly before: number
   private chunks: Array<Buffer> = []
   /** The response in one buffer, once its memory was claimed. Collecting chunks and copying them at the end would need twice the memory. */

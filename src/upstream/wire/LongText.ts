@@ -24,7 +24,7 @@ const filled = Effect.fnUntraced(function* (text: string, long: ReadonlyArray<st
     const one = long[i]!
     for (let at = 0; at < one.length; at += piece) {
       yield* turn
-      // A surrogate pair may be split, because JSON then escapes each half.
+      // Splitting a surrogate pair is harmless, because JSON escapes each half.
       written.push(Buffer.from(JSON.stringify(one.slice(at, at + piece)).slice(1, -1)))
     }
     written.push(Buffer.from(after.slice(String(i).length)))

@@ -138,7 +138,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
     }
     const name = mark[1]
     if (name !== undefined) {
-      // An event may repeat the same thought under several names. It counts only once.
+      // An event can repeat the same thought under several names. It counts only once.
       if (isThought(name) && (thought ??= name) !== name) return { end: start, tokens, finishes }
       const piece = marks.lastIndex
       const pieceEnd = endOfString(text, piece)
