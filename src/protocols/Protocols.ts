@@ -1,4 +1,4 @@
-/** The translation of each protocol. */
+/** The translations, by protocol. */
 import { bedrock } from "./bedrock/Bedrock.ts"
 import { chat } from "./chat/Chat.ts"
 import type { Protocol } from "./conversation/Conversation.ts"

@@ -10,12 +10,11 @@ import { MeteredRefusal } from "../metered/Problems.ts"
 
 const Usd = Schema.optionalWith(Schema.String, { exact: true })
 
-/** Prices of tokens that are billed separately. If a field is missing, the ordinary price applies. Clients expect these names. */
+/** Prices of separately billed tokens, under the names that clients expect. A missing field means the ordinary price. */
 const details = {
   input_audio_cache_read: Usd,
   input_cache_read: Usd,
   input_cache_write: Usd,
-  /** The price of writing tokens to a cache for an hour. */
   input_cache_write_1h: Usd,
   internal_reasoning: Usd,
   audio: Usd,
@@ -30,7 +29,7 @@ const Pricing = Schema.Struct({
   completion: Schema.String,
   request: Schema.String,
   ...details,
-  /** Prices of calls with longer prompts. They apply to all tokens of the call. If a field is missing, the base price applies. */
+  /** Prices of calls with longer prompts. They apply to all tokens of the call. A missing field means the base price. */
   long_context: Schema.optionalWith(
     Schema.Array(Schema.Struct({ above_prompt_tokens: Schema.Int, prompt: Usd, completion: Usd, ...details })),
     { exact: true }
@@ -40,7 +39,7 @@ const Pricing = Schema.Struct({
 /** A request field that changes the price of a call. */
 const ModelExtra = Schema.Struct({
   field: Schema.String,
-  /** The allowed values or tool types. If the field is missing, all are allowed. */
+  /** The allowed values or tool types. A missing field means that all are allowed. */
   values: Schema.optional(Schema.Array(Schema.String)),
   /** The multiplier of the ordinary price, as a decimal string. */
   price_factor: Schema.String,
@@ -48,7 +47,6 @@ const ModelExtra = Schema.Struct({
   request: Schema.String
 })
 
-/** Chat and text completions, Anthropic's messages, OpenAI's responses. */
 const ClientProtocol = Schema.Literal("chat", "text", "messages", "responses")
 
 export const ModelEntry = Schema.Struct({

@@ -8,10 +8,8 @@ import { eventsOf } from "../engine/Events.ts"
 import type { ChatChunk, ChatCompletion, TextCompletion } from "../engine/Events.ts"
 import type { ChatPrompt, TextPrompt } from "../prompts/Prompt.ts"
 
-/** One request for a chat completion. */
 export interface ChatCall extends Call<ChatPrompt> {}
 
-/** One request for a text completion. */
 export interface TextCall extends Call<TextPrompt> {}
 
 /** The chat service. Refusals and interruption are the same as in `EngineContract`. */
@@ -21,7 +19,7 @@ export interface ChatContract {
   readonly stream: (call: ChatCall) => Effect.Effect<Streamed<ChatChunk>, ChatProblem>
   readonly completeText: (call: TextCall) => Effect.Effect<Completed<TextCompletion>, ChatProblem>
   readonly streamText: (call: TextCall) => Effect.Effect<Streamed<TextCompletion>, ChatProblem>
-  /** Returns the client protocols that can be used to call a model. */
+  /** Returns the client protocols that can be used to call a model, and those that need no translation. */
   readonly reach: (model: string) => Reach
   /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano

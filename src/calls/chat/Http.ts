@@ -1,4 +1,3 @@
-/** The chat routes and the model list. */
 import { Clock, Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { callable } from "../../http/lanes/Caller.ts"
@@ -26,7 +25,6 @@ export const ChatHttp = group(
     const route = yield* routes(chat.least)
     const catalogue = yield* Models
     const all = listed(catalogue, chat.reach, Math.floor((yield* Clock.currentTimeMillis) / 1_000))
-    /** The models that the caller may call. */
     const rows = callable(all, ({ id }) => findModel(catalogue, id)?.id ?? id)
     const rowOf = (id: string) =>
       Effect.flatMap(rows, (found) => {
@@ -50,7 +48,7 @@ export const ChatHttp = group(
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** Lists all models and their aliases. If a model's date is unknown, the date is the time when the service started. */
+/** Lists `auto`, all models and their aliases. A model without a date gets the time when the service started. */
 const listed = (
   { aliases = none, auto, models }: Catalogue,
   reach: ChatContract["reach"],

@@ -40,7 +40,7 @@ export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionReque
   readonly [member: string]: unknown
 }
 
-/** Builds the upstream request body, with the upstream's name for the model. `Left` contains the violated rule. */
+/** Validates the request and returns the upstream's JSON, with the upstream's name for the model. `Left` contains the violated rule. */
 export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel

@@ -1,6 +1,6 @@
 /**
- * Asks one model typed questions, without retries. If the model refuses a request, the call fails with `DecisionRefused`. Other upstream failures are
- * reported as `DecisionUpstreamFailed` or `DecisionUpstreamUnreachable`.
+ * Asks one model typed questions, without retries. A call fails with `DecisionRefused` if the model refuses it, and otherwise with
+ * `DecisionUpstreamFailed` or `DecisionUpstreamUnreachable`.
  */
 import { Context, Effect, Layer } from "effect"
 import { failure, Gate } from "../../books/gate/Gate.ts"
@@ -33,7 +33,6 @@ import {
   DecisionUpstreamUnreachable
 } from "./Problems.ts"
 
-/** One request for a decision. */
 export interface DecisionCall {
   readonly caller: Caller
   readonly request: DecisionRequest
@@ -46,7 +45,6 @@ export interface DecisionCall {
    * charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
-  /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
@@ -80,7 +78,6 @@ export type DecisionProblem =
   | DecisionUpstreamUnreachable
 
 export interface DecisionsContract {
-  /** The configured decision model. */
   readonly model: Effect.Effect<DecisionModel, DecisionsUnavailable>
   /** Calls the model once, with a timeout of 30 seconds. Reserves 0.30 USD and charges for the input tokens. */
   readonly decide: (call: DecisionCall) => Effect.Effect<Decision, DecisionProblem>
@@ -89,7 +86,7 @@ export interface DecisionsContract {
 /** The time limit for the model's complete response, in milliseconds. */
 export const timeoutMillis = 30_000
 const answerBytesMax = 8 * 1024 * 1024
-/** Response members that may be long. */
+/** Response members that can be long. */
 const long = { names: new Set(["answers"]), depth: 1 }
 
 export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decisions, DecisionsContract>() {
@@ -143,7 +140,6 @@ const decide = (parts: Parts): DecisionsContract["decide"] => {
     })
 }
 
-/** Calls the model and settles the call. */
 const ask = Effect.fnUntraced(function* (
   parts: Parts,
   admission: Admission,
@@ -259,13 +255,12 @@ const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measur
 const tokensMax = ({ input_price }: DecisionModel, bytes: number): number =>
   Math.min(bytes + tokensBeyondText, affordable(reservation, input_price))
 
-/** Returns `value` if it is an integer from 0 to `most`. */
+/** Returns `value` if it is an integer from 0 to `most`, otherwise `undefined`. */
 const count = (value: unknown, most: number): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= most ? value : undefined
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null
 
-/** The maximum number of tokens that the model may add to a request. */
+/** The maximum number of tokens that the model can add to a request. */
 const tokensBeyondText = 100_000
-/** The maximum number of tokens in an answer. */
 const outputTokensMax = 1_000_000

@@ -1,4 +1,3 @@
-/** The decisions routes. */
 import { Effect, Either } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
@@ -101,7 +100,7 @@ const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): R
   })
 })
 
-/** Passes on the model's refusal unchanged. */
+/** Passes on the model's refusal unchanged, with a charge of 0. */
 const replyOfRefusal = ({ body, content_type, retry_after, status }: DecisionRefused): Reply => ({
   status,
   headers: { "content-type": content_type, ...retryAfter(retry_after), ...chargeHeader({ charged: 0n }) },

@@ -1,4 +1,3 @@
-/** Refusals of the decision routes. */
 import { Schema } from "effect"
 import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
@@ -53,7 +52,7 @@ export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollga
   {
     /** The cause: an invalid request, too many requests, or an overloaded model. */
     error_type: Schema.Literal("upstream_rejected", "upstream_rate_limited", "upstream_overloaded"),
-    /** The model's status. It matches the error type. */
+    /** The model's status, which determines the error type. */
     status: Schema.Literal(422, 429, 529),
     content_type: Schema.String,
     /** The model's `Retry-After`, if it sent one, in seconds or as a date. */

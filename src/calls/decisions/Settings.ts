@@ -20,7 +20,6 @@ const DecisionEntry = Schema.Struct({
   })
 })
 
-/** The decision model of the deployment. */
 export const DecisionModel = readAs(DecisionEntry, ({ price, ...model }) => ({
   ...model,
   /** USD per input token. Output tokens are free. */
@@ -28,7 +27,6 @@ export const DecisionModel = readAs(DecisionEntry, ({ price, ...model }) => ({
 }))
 export interface DecisionModel extends Schema.Schema.Type<typeof DecisionModel> {}
 
-/** Provides the deployment's decision model, if one is configured. */
 export class ConfiguredDecisionModel extends Context.Tag("tollgate/decisions/ConfiguredDecisionModel")<
   ConfiguredDecisionModel,
   DecisionModel | undefined

@@ -32,7 +32,7 @@ export interface SentLetter {
 }
 
 export interface SelfMailContract {
-  /** Sends the email to the caller's verified address. `beside` is committed together with the admission. */
+  /** Sends the email to the caller's verified address. The statements `beside` are committed together with the admission. */
   readonly send: (request: {
     readonly caller: Caller
     readonly letter: SelfLetter
@@ -62,7 +62,7 @@ const make = Effect.gen(function* () {
     admission: Admission
   ) {
     const key = `self/${admission.call}`
-    // The email may still be delivered after the caller disconnects. The call waits at most ten seconds for the outcome.
+    // If the caller disconnects, the delivery continues. The call waits at most ten seconds for its outcome.
     const sending = yield* Effect.forkDaemon(outbox.post(server, { key, to, subject, text: body }))
     if ((yield* Fiber.join(sending)) === "failed") return yield* new LetterRefused()
     return yield* admission.answer(measured, (receipt): SentLetter => ({

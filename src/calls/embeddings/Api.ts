@@ -19,7 +19,7 @@ export const EmbeddingModelList = Schema.Struct({
       description: Schema.String,
       /** The maximum length of an input, in tokens. */
       context_length: Schema.Int,
-      /** The number of dimensions of an embedding, if known. */
+      /** Omitted if unknown. */
       dimensions: Schema.optional(Schema.Int),
       /** USD per token, as a decimal string. */
       pricing: Schema.Struct({ prompt: Schema.String })

@@ -15,7 +15,6 @@ import { UnknownModel } from "../../upstream/models/Provider.ts"
 import { tokensEstimated } from "../../upstream/models/Reported.ts"
 import type { EmbeddingModel } from "./Settings.ts"
 
-/** The documented part of a request. */
 export const EmbeddingRequest = Schema.Struct({
   model: Schema.String,
   /** One text, several texts, the tokens of one text, or the tokens of several. */
@@ -56,7 +55,7 @@ export interface Asked {
   readonly inputs: number
   /** The tokens to reserve. */
   readonly most: number
-  /** The highest token count that the upstream may report. */
+  /** The highest token count to accept from the upstream. */
   readonly context: number
   /** The tokens to charge if the upstream does not report any. */
   readonly estimate: number
@@ -65,7 +64,7 @@ export interface Asked {
 type Refused = Either.Either<never, InvalidRequest>
 const refused = (field: string, rule: string): Refused => Either.left(InvalidRequest.of(field, rule))
 
-/** Validates a request and computes its bounds. `Left` holds the first broken rule. */
+/** Validates a request and computes its bounds. `Left` contains the first broken rule. */
 export const askedOf = (
   models: ReadonlyArray<EmbeddingModel>,
   request: unknown
@@ -160,7 +159,7 @@ const isTokens = (value: unknown): boolean =>
 
 // ---- the answer -----------------------------------------------------------------------------------------------------------------
 
-/** The number of dimensions assumed if it is unknown, as is typical of large models. */
+/** The assumed number of dimensions if it is unknown. It is typical of large models. */
 const dimensionsUsual = 4_096
 /** Sizes in bytes of a number as JSON with all its digits, of a number as base64, and of the JSON around an embedding. */
 const numberBytes = 24
@@ -184,11 +183,10 @@ export const faultIn =
 const hasEmbedding = (one: unknown): boolean =>
   isObject(one) && (typeof one.embedding === "string" || Array.isArray(one.embedding))
 
-/** Returns the token count that a response reports. */
 export const tokensReported = ({ usage }: Readonly<Record<string, unknown>>): unknown =>
   isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
 
-/** Converts the response to base64 if the client requested base64 and the upstream sent numbers. Clients that request base64 accept nothing else. */
+/** Returns the response in base64 if the client requested base64 and the upstream sent numbers, otherwise `undefined`. */
 export const encoded = (
   { request }: Asked,
   body: Readonly<Record<string, unknown>>
@@ -200,7 +198,6 @@ export const encoded = (
   return { ...body, data: data.map((one) => ({ ...one, embedding: base64Of(one.embedding) })) }
 }
 
-/** Returns an embedding in the requested encoding. */
 export const filled = ({ request }: Asked, embedding: unknown): unknown =>
   request.encoding_format === "base64" ? base64Of(embedding) : embedding
 

@@ -12,7 +12,6 @@ import type { EmbeddingModel } from "./Settings.ts"
 import { singles } from "./Single.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 
-/** A request to embed one or more inputs. */
 export interface EmbeddingCall extends SingleCall<EmbeddingRequest> {}
 
 /** A response: `{ data: [{ index, embedding }], model, usage }`. Its bytes are the upstream's own unless embeddings were converted to base64. */
@@ -21,7 +20,7 @@ export interface Embedded extends SingleAnswer {}
 export type EmbeddingProblem = SingleProblem
 
 export interface EmbeddingsContract {
-  /** Creates the embeddings. Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
+  /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel`, a kind of `InvalidRequest`, for an unknown model. */
   readonly embed: (call: EmbeddingCall) => Effect.Effect<Embedded, EmbeddingProblem>
   /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano

@@ -1,4 +1,4 @@
-/** Code shared by the embeddings and rerank routes. */
+/** Creates the routes for embeddings and reranking. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
@@ -17,8 +17,8 @@ import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 const bodyBytesMax = 8 * 1024 * 1024
 
 /**
- * Creates a route. Its name separates its idempotency keys from those of other routes. `least` is the price of the cheapest possible call. `answer`
- * validates the request.
+ * Creates a route. `name` separates its idempotency keys from those of other routes. `least` is the price of the cheapest possible call. `answer`
+ * must validate the request.
  */
 export const single = Effect.fnUntraced(function* (
   name: string,

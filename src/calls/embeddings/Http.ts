@@ -1,4 +1,3 @@
-/** The embeddings routes. The upstream's response is passed on unchanged. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { callable } from "../../http/lanes/Caller.ts"

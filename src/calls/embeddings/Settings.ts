@@ -3,10 +3,10 @@ import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import { Count, distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
 
-/** The upstreams, in the order they are tried. Each serves OpenAI's route `/embeddings` below its address. */
+/** The upstreams, in the order they are tried. Each serves `/embeddings` or `/rerank` below its address. */
 export const Routes = Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
 
-/** Returns the routes to a model. An upstream may use another name for the model. */
+/** Returns the routes to a model. An upstream can have its own name for the model. */
 export const routesOf = (id: string, upstreams: typeof Routes.Type) =>
   upstreams.map(({ model = id, upstream }) => ({ upstream, model }))
 
@@ -16,7 +16,7 @@ export const modelFields = {
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
   owned_by: Schema.optionalWith(NonEmpty, { default: () => "system" }),
-  /** The maximum number of tokens that the upstream may add to each input. */
+  /** The maximum number of tokens that the upstream can add to each input. */
   added_tokens_max: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }).pipe(
     Schema.fromKey("max_added_tokens")
   ),
@@ -28,9 +28,7 @@ export const EmbeddingModel = readAs(
     ...modelFields,
     /** The maximum length of an input, in tokens. */
     input_tokens_max: Schema.propertySignature(Count).pipe(Schema.fromKey("max_input_tokens")),
-    /** The maximum number of inputs per request. */
     inputs_max: Schema.optionalWith(Count, { default: () => 2_048 }).pipe(Schema.fromKey("max_inputs")),
-    /** The number of dimensions of an embedding. */
     dimensions: Schema.optional(Count),
     /** Whether a request may specify fewer dimensions. */
     shortens: Schema.optionalWith(Schema.Boolean, { default: () => false }),

@@ -31,14 +31,12 @@ export interface SingleCall<Request> {
    * longer than expected and does not fit, the call is charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
-  /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
 type Json = Readonly<Record<string, unknown>>
 
 export interface SingleAnswer {
-  /** The upstream's response. */
   readonly answer: Json
   /** The response's bytes: the upstream's own, unless the service has added parts. */
   readonly bytes: Buffer
@@ -53,7 +51,6 @@ interface Routed {
   readonly routes: ReadonlyArray<{ readonly upstream: string; readonly model: string }>
 }
 
-/** A valid request with its model. */
 interface Valid<Model> {
   readonly model: Model
   readonly request: Json
@@ -66,9 +63,9 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   /** The noun for a model in error messages. */
   readonly noun: string
   readonly models: ReadonlyArray<Model>
-  /** The member of a request that may be long. */
+  /** The member of a request that can be long. */
   readonly long: string
-  /** Validates a request and computes its bounds. `Left` holds the first broken rule. */
+  /** Validates a request and computes its bounds. `Left` contains the first broken rule. */
   readonly askedOf: (request: unknown) => Either.Either<Asked, InvalidRequest>
   readonly pricesOf: (model: Model) => ReadonlyArray<PriceLine>
   /** Returns the price of a model's cheapest possible call. */
@@ -78,7 +75,7 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   readonly tokensOf: (asked: Asked) => number
   /** Estimates the response size in bytes. */
   readonly answerBytesOf: (asked: Asked) => number
-  /** The array in a response, and the member of its items that may be long. */
+  /** The array in a response, and the member of its items that can be long. */
   readonly items: { readonly list: string; readonly long: string }
   /** Returns a long member in the requested format. */
   readonly filled: (asked: Asked, value: unknown) => unknown
@@ -86,7 +83,6 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
   /** Adds the requested parts that the upstream omitted. Returns `undefined` if none are missing. */
   readonly completed: (asked: Asked, answer: Json) => Json | undefined
-  /** Returns whether a response reports its usage. */
   readonly reports: (answer: Json) => boolean
   readonly measuredOf: (asked: Asked, provider: string, answer: Json) => Measured
 }
@@ -168,7 +164,7 @@ const waysOf = ({ id, routes }: Routed): Claim["ways"] =>
 const openRoutes = ({ routes }: Routed, admission: Admission): Routed["routes"] =>
   admission.barred === undefined ? routes : routes.filter((_, place) => admission.mayServe(place))
 
-/** Settles the call and returns the response. Adds the requested parts that the upstream omitted. */
+/** Settles the call and returns the response, completed with the requested parts that the upstream omitted. */
 const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>>(
   kind: Kind<Model, Asked>,
   asked: Asked,
@@ -200,7 +196,7 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
 /** The number of bytes to parse before yielding to other work. */
 const pieceOfAnswer = 256 * 1024
 
-/** Builds the complete response: its outline with all long members filled in. */
+/** Builds the complete response: the outline with all long members filled in. */
 const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
   { filled, items }: Pick<Kind<never, never>, "items"> & { readonly filled: (asked: Asked, value: unknown) => unknown },
   asked: Asked,
@@ -231,7 +227,7 @@ const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
   return { ...outline, [items.list]: list } as Json
 })
 
-/** A long response. It is parsed only when it is first read. */
+/** A long response. It is parsed whenever `answer` is read. */
 class LongAnswer implements SingleAnswer {
   readonly bytes: Buffer
   readonly receipt: Receipt

@@ -1,13 +1,12 @@
 /**
- * Writes a response with base64 images into the memory reserved for it. Image bytes are encoded as they arrive. Therefore, images are never stored
- * separately, and encoding never blocks the serving thread.
+ * Writes a response with base64 images into the memory reserved for it. Image bytes are encoded as they arrive. Images are therefore never stored
+ * separately, and encoding never blocks the serving thread for long.
  */
 import { Effect } from "effect"
 import type { Room } from "../../kernel/Room.ts"
 import type { FileDownload } from "../../upstream/wire/Download.ts"
 import { Unreachable } from "../../upstream/wire/Wire.ts"
 
-/** The number of images to fetch in parallel. */
 const fetchesAtOnce = 4
 
 const begin = (created: number) => `{"created":${created},"data":[`

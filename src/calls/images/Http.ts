@@ -40,7 +40,7 @@ import type { ImageProvider } from "./Settings.ts"
 import { Images } from "./Images.ts"
 import type { ImageJob, ImagesContract } from "./Images.ts"
 
-/** The maximum size of a request body, in bytes. A body may contain a source image. */
+/** The maximum size of a request body, in bytes. A body can contain a source image. */
 const bodyBytesMax = 32 * 1024 * 1024
 
 const decode = longJson(ImageRequest)
@@ -78,7 +78,7 @@ const readEdit = (inbound: Inbound) =>
     Effect.flatMap((bytes) => editOf(inbound.header("content-type") ?? "", bytes))
   )
 
-/** An edit with a hash of its content. The form itself differs on each retry, because clients choose a new boundary. */
+/** An edit and the hash of its content. The form's bytes differ on each retry, because clients choose a new boundary. */
 interface Edit {
   readonly creation: Creation
   readonly fingerprint: () => string
@@ -153,7 +153,7 @@ const fetched = (
   )
 }
 
-/** Reserves memory for a response with base64 images. If none is free, no provider is called. */
+/** Reserves memory for a response with base64 images. If none is free, fails with `Busy` and calls no provider. */
 const withRoom = <A, E>(
   inbound: Inbound,
   { response_format }: Pick<Creation, "response_format">,
@@ -169,7 +169,6 @@ const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =
     sizesOf(provider).map((size) => charge([{ units: 1, price: priceOf(provider, size, true).price }]))
   )
 
-/** The service's own route for generating images. */
 const generation = Effect.gen(function* () {
   const images = yield* Images
   const meteredRoute = yield* meteredRoutes()
@@ -192,7 +191,7 @@ const generation = Effect.gen(function* () {
   })
 })
 
-/** Responds to a retry whose first response was not stored. The retry gets the same job. */
+/** Responds to a retry if the first response was not stored. The retry gets the same job. */
 const made = (images: ImagesContract, caller: Caller, inbound: Inbound, call: string, creation: Creation) =>
   withRoom(inbound, creation, (room) =>
     Effect.flatMap(images.ofCall({ caller, call }), (job) =>
@@ -200,7 +199,6 @@ const made = (images: ImagesContract, caller: Caller, inbound: Inbound, call: st
     )
   )
 
-/** OpenAI's route that generates images from text. */
 const creations = Effect.gen(function* () {
   const images = yield* Images
   const meteredRoute = yield* meteredRoutes()

@@ -61,7 +61,7 @@ export interface ImagesContract {
     readonly endpoint?: string | undefined
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** Polls the vendor and returns the state of the job. */
+  /** Polls the vendor, unless polls are too frequent, and returns the state of the job. */
   readonly status: (call: {
     readonly caller: Caller
     readonly request_id: string
@@ -92,7 +92,6 @@ export class CreationPatience extends Context.Reference<CreationPatience>()("tol
   defaultValue: (): Duration.Duration => Duration.minutes(5)
 }) {}
 
-/** The pause between two polls of a job. */
 const pause = Duration.millis(250)
 
 export class Images extends Context.Tag("tollgate/images/Images")<Images, ImagesContract>() {
@@ -187,7 +186,7 @@ const submitted = (
   })
 }
 
-/** Waits up to `patience` milliseconds for the job's images and returns its state. */
+/** Waits up to `patience` milliseconds for the job's images and returns the job's state. Without `patience`, it does not wait. */
 const answered = (parts: Parts, caller: Caller, patience: number | undefined, job: Job): Effect.Effect<ImageJob> =>
   Effect.map(
     patience === undefined
@@ -196,7 +195,7 @@ const answered = (parts: Parts, caller: Caller, patience: number | undefined, jo
     (current) => ({ ...imageJobOf(current), rates: job.rates })
   )
 
-/** Returns the job once it has ended, or its state at `until`. */
+/** Returns the job once it has ended, or its state at `until`, in milliseconds since 1970. */
 const waited = (parts: Parts, caller: Caller, job: Job, until: number): Effect.Effect<Job> =>
   Effect.gen(function* () {
     if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job
@@ -225,7 +224,7 @@ const download =
   ({ limit, provider, url }) =>
     Download.open(url, hosts.get(provider) ?? "", limit)
 
-/** Returns the provider's model for the request, if the provider can serve it. */
+/** Returns the provider's endpoint for the request. Fails if the provider cannot serve the request. */
 const endpointOf = (
   { endpoint, image_to_image_endpoint, images_max }: ImageProvider,
   { num_images, source_url }: ImageRequest
@@ -237,7 +236,6 @@ const endpointOf = (
     : Effect.succeed(image_to_image_endpoint)
 }
 
-/** Builds the vendor's request. */
 const inputOf = ({ source_url, strength, ...request }: ImageRequest) => ({
   prompt: request.prompt,
   num_images: request.num_images,

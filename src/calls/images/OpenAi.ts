@@ -1,5 +1,5 @@
 /**
- * Handles images with OpenAI's fields: the request, its translation for a provider, and the response.
+ * Images with OpenAI's fields: the request, its translation for a provider, and the response.
  *
  * Where the specification is silent:
  * - A field that could change the images but is unknown to the provider is refused, and the error states its name. `user` and `safety_identifier`
@@ -92,7 +92,7 @@ export interface Creation extends Pick<
 
 // ---- the request for a provider ------------------------------------------------------------------------------------------------
 
-/** Finds the provider that `model` identifies. Without `model`, returns the first provider. */
+/** Finds the provider by its id, endpoint or alias. Without `model`, returns the first provider. */
 export const providerFor = (
   providers: ReadonlyArray<ImageProvider>,
   model: string | undefined
@@ -117,7 +117,7 @@ export interface Made extends ImagePrice {
   readonly units: number
 }
 
-/** Builds the provider's request. `Left` holds the rule that the provider cannot meet. */
+/** Builds the provider's request. `Left` contains the rule that the provider cannot meet. */
 export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
   const { images_max, output_formats } = provider
   const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation
@@ -169,7 +169,6 @@ const edited = (
   return Either.right({ endpoint: how.endpoint, input: { ...source, ...(mask !== undefined && { mask_url: mask }) } })
 }
 
-/** The named size for each size in pixels. */
 const named: Readonly<Record<string, ImageSize>> = {
   "1024x1024": "square_hd",
   "512x512": "square",

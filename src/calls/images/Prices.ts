@@ -33,18 +33,15 @@ export const sizesOf = ({ price_by_pixels }: ImageProvider): ReadonlyArray<strin
   ...Object.keys(price_by_pixels)
 ]
 
-/** Returns whether a provider can edit images. */
 export const isEditor = ({ edits, image_to_image_endpoint }: ImageProvider): boolean =>
   edits !== undefined || image_to_image_endpoint !== undefined
 
-/** The providers with their prices. */
 export const ImageProviderList = Schema.Struct({
   providers: Schema.Array(
     Schema.Struct({
       id: Schema.String,
       name: Schema.String,
       description: Schema.String,
-      /** The price of an image at each size. */
       prices: Schema.Array(
         Schema.Struct({
           size: Schema.String,

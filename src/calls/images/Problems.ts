@@ -1,4 +1,3 @@
-/** Refusals of the image routes. */
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -30,7 +30,6 @@ export const ImageProvider = readAs(
     image_to_image_endpoint: Schema.optional(NonEmpty),
     /** USD per image. A price for the size takes precedence. */
     price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
-    /** The maximum number of images per request. */
     images_max: Schema.optionalWith(Count, { default: () => 10 }),
     price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_image_by_size")),
     /** Prices of more sizes, in pixels: `{ "1536x1024": "0.06" }`. */

@@ -1,6 +1,6 @@
 /**
- * Serves a job's files. The service itself delivers them because the console's page cannot load files from other origins. Only images, videos and
- * audio are displayed; any other file is downloaded.
+ * Serves a job's files. The service itself delivers them, because the console's page cannot load files from other origins. Browsers display only
+ * images, videos and audio, and download any other file.
  */
 import { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -19,13 +19,12 @@ export interface MediaContent {
   readonly body: Readable
 }
 
-/** The maximum size of a file, in bytes. */
 const bytesMax = 1024 * 1024 * 1024
 /** The maximum number of concurrent downloads: per account, and in total in this process. */
 const ownMax = 4
 const allMax = 64
 
-/** Returns the URLs in an output: the video, the audio, or the images in order. */
+/** Returns the URLs in an output: the video, the audio, then the images in order. */
 export const addressesOf = (output: Readonly<Record<string, unknown>>): ReadonlyArray<string> => {
   const { audio, images, video } = output
   const files = [video, audio, ...(Array.isArray(images) ? images : [])] as ReadonlyArray<{ url?: unknown } | undefined>
@@ -35,7 +34,7 @@ export const addressesOf = (output: Readonly<Record<string, unknown>>): Readonly
 export const make = Effect.map(holds, ({ take }) => {
   let all = 0
 
-  /** Counts a download against its account until its stream closes. */
+  /** Counts a download against its account until its stream closes. Fails with `MediaRateLimited` if there are too many. */
   const counted = <A extends { readonly body: Readable }, E>(account: AccountId, file: Effect.Effect<A, E>) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(take(`files ${account}`, ownMax), (giveBack): Effect.Effect<A, E | MediaRateLimited> => {

@@ -17,11 +17,11 @@ import { Media } from "./Media.ts"
 import { requestOf } from "./Model.ts"
 import { MediaModels } from "./Settings.ts"
 
-/** The maximum size of a request body, in bytes. A body may contain a start image. */
+/** The maximum size of a request body, in bytes. A body can contain a start image. */
 const bodyBytesMax = 1024 * 1024
 
 const encodeSubmitted = Schema.encodeSync(MediaSubmitted)
-/** Serves a third party's file. It may be displayed or downloaded, but its code must not run. */
+/** Serves a third party's file. Browsers can display or download it but must not run its code. */
 const contentOf = ({ body, content_type, file_name, length }: MediaContent): Reply.Reply => ({
   status: 200,
   headers: {

@@ -10,7 +10,6 @@ import type { NotTaken } from "../../upstream/generation/GenerationQueue.ts"
 /** The route that accepted the job. Clients of the other route cannot see the job. */
 export type JobRoute = "media" | "images"
 
-/** The contents and the price of an order. */
 export interface Order {
   readonly route: JobRoute
   /** The route's name in usage records. */
@@ -36,13 +35,11 @@ export const quoteOf = ({ price, units }: Pick<Order, "price" | "units">): Nano 
 export type JobStatus = typeof JobStatus.Type
 export const JobStatus = Schema.Literal("IN_QUEUE", "IN_PROGRESS", "COMPLETED", "CANCELLED")
 
-/** The reason why a generation failed. */
 export type FailureType = typeof FailureType.Type
 export const FailureType = Schema.Literal("media_rejected", "media_failed", "media_rate_limited", "media_unavailable")
 
-/** The final price of a job: its quote, or 0 if it failed. */
+/** The final price of a job: its quote, a share of the quote if images are missing, or 0 for a failure. */
 export interface JobCharge {
-  /** The id of the usage record. */
   readonly usage_id: string
   readonly charged: Nano
 }
@@ -73,10 +70,7 @@ export interface Job {
   readonly error_type: FailureType | null
 }
 
-/**
- * The caller that accesses jobs. An API key or an application's token can access only the jobs that it submitted. A signed-in user can access all of
- * their jobs in the tenant.
- */
+/** An API key or an application's token can access only the jobs that it submitted. A signed-in user can access all of their jobs in the tenant. */
 export type JobCaller = Pick<Caller, "account_id" | "tenant_id" | "application_id" | "oauth_client">
 
 /** The key of a caller's job on a route. */

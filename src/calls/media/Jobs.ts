@@ -1,8 +1,8 @@
 /**
- * Runs the jobs of a generation vendor, from the quote to the charge. A call may outlive the process, so it reserves the quote while the job runs.
+ * Runs the jobs of a generation vendor, from the quote to the charge. A call can outlive the process, so it reserves the quote while the job runs.
  * The first poll that sees the job's end, by a client or by the service (`layerJobs`), settles the job and its charge in one transaction. The service
- * polls every open job, even after a restart. Concurrent polls settle a job only once, even on two nodes, because the transaction requires an
- * unsettled row (`Rows.end`) and an open reservation.
+ * polls every open job, even after a restart. Concurrent polls settle a job only once, even on two nodes: the transaction requires an unsettled row
+ * (`Rows.end`) and an open reservation.
  *
  * Where the specification is silent:
  * - If the process stops, a generation job's quote remains reserved (`Gate.resume`). A poll by a client or by the service settles it together with
@@ -58,7 +58,7 @@ export interface JobsContract {
   readonly vendorId: (request_id: string) => Effect.Effect<string | undefined>
   /** Runs the service's due polls and waits for them. */
   readonly turn: Effect.Effect<void>
-  /** Background jobs. They poll open jobs and end jobs that a stopped process reserved but did not finish submitting. */
+  /** Loops that poll open jobs and end jobs that a stopped process reserved but did not finish submitting. */
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
@@ -68,7 +68,7 @@ const pollsAtOnce = 8
 
 export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>() {
   static readonly layer = Layer.suspend(() => Layer.scoped(Jobs, make))
-  /** Runs the background jobs in loops. Without them, a generation job is settled only when a client polls or the host runs `turn`. */
+  /** Runs `jobs` in the background. Without them, a generation job is settled only when a client polls or the host runs `turn`. */
   static readonly layerJobs = Loop.layer(Jobs, ({ jobs }) => jobs)
 }
 
@@ -223,7 +223,7 @@ const pollAgain = Effect.fnUntraced(function* (parts: Parts, id: string) {
   yield* permits.get(row.upstream)?.withPermits(1)(poll) ?? poll
 })
 
-/** Starts the polls that are due. `pause` is the time until the next one, or `undefined` if no job is open. */
+/** Starts the polls that are due. `pause` is the time until the next poll in milliseconds, or `undefined` if no job is open. */
 const begin = Effect.fnUntraced(function* (parts: Parts) {
   const { scope, watches } = parts
   const now = yield* Clock.currentTimeMillis
@@ -253,7 +253,7 @@ const watchAll = Effect.fnUntraced(function* (parts: Parts) {
   for (const { id } of yield* parts.rows.running) Poll.watchOf(parts, id, now)
 })
 
-/** Drops jobs that another node has ended. No job remains open beyond its lifetime. */
+/** Stops watching jobs that another node has ended. A job ends soon after its lifetime, so only older jobs are checked. */
 const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
   const now = yield* Clock.currentTimeMillis
   for (const [id, { since }] of watches) {

@@ -26,7 +26,6 @@ import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import type { Upstream } from "../../upstream/models/Upstreams.ts"
 import { MediaModels } from "./Settings.ts"
 
-/** The price of a job. */
 export interface MediaQuote {
   readonly model: string
   readonly provider: string
@@ -50,7 +49,7 @@ export interface MediaContract {
     readonly job: MediaRequest
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<Job, MediaRejected | MediaRateLimited | MediaUnavailable | GateRefusal>
-  /** Polls the vendor and returns the job's state. It includes a `charge` once the job has ended. */
+  /** Polls the vendor, unless polls are too frequent, and returns the job. The job has a `charge` once it has ended. */
   readonly status: (request: MediaJob) => Effect.Effect<Job, MediaNotFound>
   /** Returns the completed job, with its `output` or `error`. */
   readonly result: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>

@@ -89,7 +89,7 @@ export const imageSizes = [
 /** The maximum duration for a model that declares none, in seconds. */
 export const openDurationMax = 60
 
-/** A model's rule for a parameter, as a string and as a test. */
+/** A model's rule for a parameter, as words and as a test. */
 interface Rule {
   readonly field: string
   readonly words: string
@@ -98,7 +98,7 @@ interface Rule {
 
 const rule = (field: string, words: string, allows: Rule["allows"]): Rule => ({ field, words, allows })
 
-/** Returns a rule for a parameter that may be absent. */
+/** Returns a rule for a parameter that can be absent. */
 const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
   rule(field, words, (value) => isAbsent(value) || allows(value))
 

@@ -29,7 +29,7 @@ export interface Parts {
   readonly upstreams: Context.Tag.Service<Upstreams>
   /** The scope of polls. A client that disconnects therefore does not interrupt a poll that others are waiting for. */
   readonly scope: Scope.Scope
-  /** The cached state of open jobs, by job id. */
+  /** The watches of open jobs, by job id. */
   readonly watches: Map<string, Watch<Row>>
 }
 
@@ -99,7 +99,7 @@ const pollNow = Effect.fnUntraced(function* (
   }
 })
 
-/** Ends a job that lacks a reservation or a vendor id, because it was settled a moment ago or its submission was interrupted. */
+/** Ends a job without a reservation. A job that was settled a moment ago, or has a reservation but no vendor id yet, is returned unchanged. */
 const endInterrupted = Effect.fnUntraced(function* (
   { rows, writer }: Parts,
   row: Row,
@@ -118,7 +118,7 @@ const endInterrupted = Effect.fnUntraced(function* (
   return (yield* rows.byId(row.id)) ?? current
 })
 
-/** Completes a job that the vendor reports as complete. The quote is charged if a valid result can be fetched. */
+/** Fetches the result of a job that the vendor reports as complete. If the result is valid, charges and ends the job. */
 const complete = Effect.fnUntraced(function* (
   parts: Parts,
   upstream: Upstream,
@@ -152,7 +152,7 @@ export const fail = (parts: Parts, row: Row, admission: Admission, error_type: F
 const endCancelled = (parts: Parts, row: Row, admission: Admission) =>
   settle(parts, row, admission, failure("cancelled"), { status: "CANCELLED", cost: 0n })
 
-/** Charges and ends the job in one transaction. If another writer has already ended the job, its result stands. */
+/** Charges and ends the job in one transaction. If another writer has already ended the job, returns that result. */
 const settle = Effect.fnUntraced(function* (
   { rows }: Parts,
   row: Row,

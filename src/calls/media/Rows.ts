@@ -38,7 +38,6 @@ export interface Row {
   readonly created_at: number
 }
 
-/** The outcome of a job. */
 export interface End {
   readonly status: "COMPLETED" | "CANCELLED"
   readonly cost: Nano
@@ -55,7 +54,7 @@ export type Rows = ReturnType<typeof make>
 
 export const make = (sql: SqlClient) => ({ ...readerOf(sql), ...statementsOf(sql) })
 
-/** Selects the jobs of a route that the caller may access. Jobs from earlier versions contain neither a tenant nor a holder. */
+/** Selects the jobs of a route that the caller may access. Jobs of earlier versions have neither a tenant nor a holder. */
 const reached = (sql: SqlClient, caller: JobCaller, route: JobRoute) => {
   const holder = holderOf(caller)
   const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`
@@ -90,7 +89,7 @@ const readerOf = (sql: SqlClient) => {
 
     /**
      * Returns a page of the caller's jobs, newest first, and the total number of jobs. Jobs that are still being submitted are omitted. Outputs are
-     * not read, because the outputs of one page may take gigabytes.
+     * not read, because the outputs of one page can take gigabytes.
      */
     page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
       const mine = reached(sql, caller, route)
@@ -105,7 +104,7 @@ const readerOf = (sql: SqlClient) => {
       sql<{ id: string }>`SELECT id FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NOT NULL`
     ),
 
-    /** Returns the jobs whose submission is in progress or was interrupted. */
+    /** Returns the open jobs that no vendor has accepted: their submission is in progress or was interrupted. */
     submitting: Effect.orDie(
       sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE settled = 0 AND vendor_id IS NULL`
     )
@@ -177,7 +176,7 @@ export const jobOf = (row: Row): Job => ({
   quote: fromRow(row.quote),
   charge: row.settled === 1 ? { usage_id: Ids.usageOf(row.call), charged: fromRow(row.cost) } : undefined,
   inference_time: row.inference_time,
-  // The output may be several megabytes long, so it is parsed only when it is read.
+  // The output can be several megabytes long, so it is parsed only when it is read.
   get output() {
     return row.output === null ? null : (JSON.parse(row.output) as Record<string, unknown>)
   },

@@ -99,11 +99,9 @@ const videoModelOf = ({ usd_per_second, ...entry }: typeof VideoEntry.Type): Vid
   }
 }
 
-/** The configuration schema of a media model. */
 export const MediaModelSetting: Schema.Schema<MediaModel, typeof VideoEntry.Encoded | typeof ImageEntry.Encoded> =
   Schema.Union(readAs(VideoEntry, videoModelOf), readAs(ImageEntry, imageModelOf))
 
-/** The models for which jobs can be quoted and submitted. */
 export class MediaModels extends Context.Tag("tollgate/media/MediaModels")<MediaModels, ReadonlyArray<MediaModel>>() {
   static readonly layer = (models: ReadonlyArray<MediaModel>) => Layer.succeed(MediaModels, models)
   static readonly layerNone = Layer.succeed(MediaModels, [])

@@ -38,11 +38,11 @@ const cancelsAtOnce = 2
 /** The pauses before the service's own polls, in milliseconds. The last value repeats. Waiting clients poll more often. */
 const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
 
-/** The number of unreadable results and "unknown job" responses that count as temporary. */
+/** The number of unreadable results and "unknown job" responses after which a job ends. */
 const mistakesMax = 5
 
 export class Watch<Row> {
-  /** The time of the service's next poll, and the number of its polls so far. */
+  /** The time of the service's next poll in milliseconds since 1970, and the number of its polls so far. */
   private due: number
   private polls = 0
   private busy = false
@@ -68,8 +68,8 @@ export class Watch<Row> {
   }
 
   /**
-   * Begins a poll by the service. The next poll is scheduled first, so that a failing poll does not stop the schedule. Returns `false` if the
-   * previous poll has not ended.
+   * Begins a poll by the service. The next one is scheduled first, so that a failing poll does not stop the schedule. Returns `false` if the previous
+   * poll has not ended.
    */
   begin(now: number): boolean {
     this.polls += 1
@@ -79,7 +79,6 @@ export class Watch<Row> {
     return free
   }
 
-  /** Ends the service's poll. */
   end(): void {
     this.busy = false
   }

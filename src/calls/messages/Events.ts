@@ -1,4 +1,4 @@
-/** Parsed Messages answers and stream events. Upstreams may omit or add fields. */
+/** Parsed Messages answers and stream events. Upstreams can omit or add fields. */
 import type { Block } from "../dialects/messages/Prompt.ts"
 import type { TypedEvent } from "../engine/Events.ts"
 

@@ -1,4 +1,3 @@
-/** The Messages routes. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { bodyOf, routes } from "../engine/Face.ts"

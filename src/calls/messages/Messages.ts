@@ -43,10 +43,8 @@ export interface Preview {
   readonly version?: string | undefined
 }
 
-/** One request for a message. */
 export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Preview {}
 
-/** One request to count a prompt's tokens. */
 export interface CountTokensCall extends Preview {
   /** The caller, who must be able to pay and be allowed to use the model. Without a caller, neither is checked. */
   readonly caller?: Caller | undefined
@@ -81,7 +79,6 @@ export class Messages extends Context.Tag("tollgate/messages/Messages")<Messages
   static readonly layer = Layer.suspend(() => Layer.effect(Messages, make).pipe(Layer.provide(Engine.layer)))
 }
 
-/** The maximum number of token counts per account and minute. */
 const countsAMinute = 300
 
 const make = Effect.gen(function* () {
@@ -93,7 +90,7 @@ const make = Effect.gen(function* () {
   const create = engine.complete<MessagesPrompt, ModelMessage>(messages)
   const stream = engine.stream<MessagesPrompt, MessageEvent>(messages, eventsOf)
 
-  /** Returns the vendor's token count, or `undefined` if no upstream counts tokens. */
+  /** Returns the vendor's token count, or `undefined` if no upstream can count or counting fails. Fails if the vendor rejects the prompt. */
   const countedFor = Effect.fnUntraced(function* (model: Model, prompt: ValidPrompt, call: CountTokensCall) {
     const route = model.routes.find(({ upstream }) => upstreams.get(upstream)!.speaks.includes("messages"))
     if (route === undefined) return undefined

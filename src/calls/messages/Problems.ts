@@ -1,4 +1,3 @@
-/** The service's own refusals of token counting. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class CountedTooOften extends Problem<CountedTooOften>()("CountedTooOften", {

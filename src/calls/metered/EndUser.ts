@@ -10,7 +10,6 @@ const text = Schema.optionalWith(Schema.String, { nullable: true })
 /** The fields in a JSON body. They are not sent upstream. */
 export const endUserFields = { user: text, safety_identifier: text }
 
-/** The fields in a form. */
 export const endUserParts = {
   user: Schema.optional(Schema.String),
   safety_identifier: Schema.optional(Schema.String)
@@ -21,7 +20,7 @@ interface Named {
   readonly safety_identifier?: string | undefined
 }
 
-/** Returns the caller with the end user that the request identifies. */
+/** Returns the caller, labelled with the end user that the request identifies. */
 export const forEndUser = (
   caller: Caller,
   { safety_identifier, user }: Named

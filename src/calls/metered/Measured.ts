@@ -1,8 +1,8 @@
-/** Measures the usage and cost of a complete response. */
+/** The measured usage and cost of a call. */
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** Builds the measurement of a complete response. By default, the measurement contains 0 tokens and units counted by the service. */
+/** Describes a successful call. By default, it has no tokens, and the service itself counted its units. */
 export const measuredOf = (
   cost: Nano,
   units: number,

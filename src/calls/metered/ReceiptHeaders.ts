@@ -5,13 +5,13 @@ import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 
-/** Returns the headers without the usage id, for responses whose body contains it. */
+/** Omits the usage id. */
 export const chargeHeader = ({ charged, rates }: Pick<Receipt, "charged" | "rates">, shape?: Shape) => ({
   "x-charge-usd": toDecimal(charged),
   ...rateHeadersOf(rates, shape)
 })
 
-/** Returns the headers of a stream. Its charge is not known yet. */
+/** Omits the charge, because it is not known when a stream begins. */
 export const usageHeader = ({ rates, usage_id }: Pick<Receipt, "rates" | "usage_id">, shape?: Shape) => ({
   "x-usage-id": usage_id,
   ...rateHeadersOf(rates, shape)
@@ -28,7 +28,6 @@ export const headersOf = (
 
 const none: Readonly<Record<string, string>> = {}
 
-/** Returns only the rate limit headers. */
 export const rateHeadersOf = (rates: RatesAt | undefined, shape?: Shape) =>
   rates === undefined
     ? none

@@ -16,12 +16,10 @@ import type { ProblemInstance } from "../../kernel/Problem.ts"
 export interface MeteredRoute<E extends ProblemInstance<string>> {
   /** The route's name. It separates the route's idempotency keys from those of other routes. */
   readonly name: string
-  /** The maximum size of a request body, in bytes. */
   readonly body_bytes_max: number
   readonly answer: (caller: Caller, inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply, E>
-  /** Responds to a retry whose first response was not stored. `call` is the id of the first call. */
+  /** Responds to a retry if the first response was not stored. `call` is the id of the first call. */
   readonly resume?: (caller: Caller, inbound: Inbound, call: string) => Effect.Effect<Reply | undefined, E>
-  /** The format of refusals. */
   readonly shape?: Shape | undefined
 }
 

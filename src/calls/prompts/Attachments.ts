@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - Text, MP3 audio and uncompressed WAV audio count as one token per byte. Any other file counts as the model's complete context, because a few
- *   kilobytes may contain a hundred-page PDF or an hour of silence in FLAC.
+ *   kilobytes can contain a hundred-page PDF or an hour of silence in FLAC.
  * - The service reads a file's type from its bytes, because a vendor may ignore the declared type.
  */
 import { isUtf8 } from "node:buffer"
@@ -11,7 +11,6 @@ import { bytesASecond, bytesASecondOf, isMp3, tagBytesOf } from "../../kernel/Au
 
 import { inAnyCase } from "./Extras.ts"
 
-/** The attachments of one prompt. */
 export interface Attached {
   count: number
   /** The total size of the images, in bytes. */
@@ -52,14 +51,13 @@ const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.e
 /** Returns whether the string is a URL. Some vendors accept a URL in place of a file's bytes. */
 const isAddress = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
 
-/** Adds an image given as a URL or data URI. It counts as at most the configured number of tokens. */
+/** Adds an image given as a URL or data URI. */
 export const addImage = (attached: Attached, url: unknown): void => {
   attached.count++
   if (typeof url !== "string") attached.elsewhere = true
   else countImage(attached, mediaTypeOf(url), url)
 }
 
-/** Adds a base64 image. */
 export const addImageData = (attached: Attached, media_type: unknown, data: string): void => {
   attached.count++
   countImage(attached, typeof media_type === "string" ? media_type : "", data)
@@ -88,7 +86,7 @@ const sniffed = 1_024
 const isBounded = (data: string): boolean => {
   const from = mediaTypeOf(data) === undefined ? 0 : data.indexOf(",") + 1
   const head = decoded(data, from, 0, sniffed)
-  // Many PDF readers skip bytes before `%PDF-`, so a PDF may look like audio at its start.
+  // Many PDF readers skip bytes before `%PDF-`, so a PDF can look like audio at its start.
   if (head.includes("%PDF-")) return false
   const tag = tagBytesOf(head)
   if (isMp3(tag === 0 ? head : decoded(data, from, tag, sniffed))) return true
@@ -96,7 +94,7 @@ const isBounded = (data: string): boolean => {
   return isText(head.subarray(0, -4)) && isText(Buffer.from(data.slice(from), "base64"))
 }
 
-/** Decodes about `length` bytes at offset `at` of the file whose base64 begins at `from`. */
+/** Decodes about `length` bytes of a file, from its byte `at`. The file's base64 begins at index `from` of `data`. */
 const decoded = (data: string, from: number, at: number, length: number): Buffer => {
   const skipped = at % 3
   const start = from + ((at - skipped) / 3) * 4

@@ -6,7 +6,7 @@
  * - If a model has a price for cache writes but none for one-hour writes, a request for one-hour caching is refused, and the error identifies the
  *   field. The client can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models
  *   that lack this price. The service does not shorten one hour to five minutes, because a client that returns later would then pay for a second
- *   write. Upstreams whose protocol lacks cache breakpoints are still tried. (Claude Code requests five minutes by default.
+ *   write. Upstreams are still tried if their protocol has no cache breakpoints. (Claude Code requests five minutes by default.
  *   `ENABLE_PROMPT_CACHING_1H` and some of its settings change that.)
  * - If a model has no price for any cache write, one-hour writes are charged at the prompt price.
  */
@@ -63,7 +63,7 @@ const isClients = (name: string, value: unknown): boolean =>
   (name === "input" && !Array.isArray(value))
 
 /**
- * Returns the field in which a cache breakpoint requests one hour. A breakpoint is `cache_control` or, at some gateways, any object with the type
+ * Returns the field of a cache breakpoint that requests one hour. A breakpoint is `cache_control` or, at some gateways, any object with the type
  * `ephemeral`.
  */
 const hourOf = (name: string, value: unknown): string | undefined => {
@@ -74,7 +74,7 @@ const hourOf = (name: string, value: unknown): string | undefined => {
   return isMark ? fields.find(([, is, one]) => is === "ttl" && one === "1h")?.[0] : undefined
 }
 
-/** Returns the first field in a value that requests one hour. */
+/** Returns the path of the first field in a value that requests one hour. */
 export const hourIn = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   for (const [name, one] of Object.entries(value)) {

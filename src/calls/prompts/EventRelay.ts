@@ -5,8 +5,8 @@
  * Where the specification is silent:
  * - A finished stream is complete, even if the connection breaks afterwards or the client has disconnected.
  * - A stream without an end is broken if the connection broke or an event reports an error. It is unfinished if the upstream ended it early or
- *   exceeded its timeout. Either way, the client gets an error event. An unfinished stream costs the output so far. A stream that fails after its
- *   client has delayed it by ten seconds in total also counts as unfinished, because reading slowly must not make an answer free.
+ *   exceeded its timeout. Either way, the client gets an error event. An unfinished stream costs the output so far. A stream is also unfinished if it
+ *   fails after its client has delayed it by ten seconds in total. Reading slowly must not make an answer free.
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -21,7 +21,6 @@ import { bytesAToken, tokensOfString } from "./Tokens.ts"
 
 /** The figures that a reader has collected from a stream so far. */
 export interface Report {
-  /** The usage that the upstream has reported so far. */
   readonly usage: Usage
   /** The number of tokens in the answer, counted from its deltas. */
   readonly tokens_counted: number
@@ -30,7 +29,6 @@ export interface Report {
 }
 
 export interface Relay {
-  /** The stream that the client reads. */
   readonly body: Readable
   /** Waits for the first bytes for the client. Returns `false` if the stream ends without any. */
   readonly begun: Effect.Effect<boolean>
@@ -54,7 +52,7 @@ export interface Reader {
   readonly skip: (bytes: Buffer, stream: Onward) => void
   /** Handles the end of a long event. Passes on its blank line or withholds it until the end. Returns `false` if the event reports an error. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
-  /** The names of members whose strings the model generated, in a long event. */
+  /** The names of members that contain generated strings, in a long event. */
   readonly generated: Generated
   /** The size of the longest event to buffer, in bytes. A longer event is passed on as it arrives, and only its gist is read. */
   readonly event_bytes_max: number
@@ -71,9 +69,8 @@ export interface Reader {
 export interface Skipped {
   /** The event, reduced to the gist of its JSON. */
   readonly text: string
-  /** The number of tokens generated in it. */
   readonly tokens: number
-  /** Its trailing blank line, not passed on yet. */
+  /** The event's blank line, which has not been passed on yet. */
   readonly blank: Buffer
 }
 
@@ -121,7 +118,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     },
     end: (stream, stop) => {
       if (long?.isWhole === true && long.ends(Buffer.from(blankLine), stream)) long = undefined
-      // The last event may lack its blank line. A truncated event is not passed on.
+      // The last event can lack its blank line. A truncated event is not passed on.
       const last = rest.taken()
       if (last.length > 0 && reader.isWhole(last.toString("latin1"))) {
         reader.take(Buffer.concat([last, Buffer.from(blankLine)]), stream)
@@ -191,7 +188,7 @@ class LongEvent {
   private readonly gist: Gist
   /** The lines before the data. */
   private head: string | undefined
-  /** Line ends that may be the start of the blank line. */
+  /** Line ends that may belong to the blank line. */
   private held: Buffer = empty
 
   constructor(reader: Reader) {
@@ -199,7 +196,6 @@ class LongEvent {
     this.gist = new Gist(reader.generated)
   }
 
-  /** Returns the number of tokens so far. */
   get tokens(): number {
     return Math.round(this.gist.generated / bytesAToken)
   }
@@ -262,7 +258,6 @@ const lineEndsFrom = (bytes: Buffer): number => {
   return from
 }
 
-/** A reader's functions for handling events. */
 export interface Looking {
   /** Counts plain events from `at` and returns the position after them. Returns `at` if the next event must be inspected. Events end with `blank`. */
   readonly pass: (text: string, at: number, blank: string) => number
@@ -318,17 +313,16 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
 /** Returns the blank line that separates the events in a string. */
 const blankIn = (text: string): string => (text.includes(blankLineCrLf) ? blankLineCrLf : blankLine)
 
-/** Returns the end of the event that begins at `at`. */
+/** Returns the end of the event that begins at `at`, including its blank line. */
 export const endOfEvent = (text: string, at: number, blank: string): number => {
   const found = text.indexOf(blank, at)
   return found === -1 ? text.length : found + blank.length
 }
 
-/** A sequence of events that contain only deltas. */
+/** Consecutive events that contain only deltas. */
 export interface Run {
   /** The end of the run: the first event that must be inspected, or the end of the string. */
   readonly end: number
-  /** The number of tokens in the deltas. */
   readonly tokens: number
 }
 
@@ -368,7 +362,7 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
-/** Returns an event's JSON. It may span several lines. Splitting with a regular expression would take most of the time of `parse`. */
+/** Returns an event's JSON. It can span several lines. Splitting with a regular expression would take most of the time of `parse`. */
 export const dataOf = (event: string): string => {
   let data: string | undefined
   for (let from = 0; from < event.length;) {

@@ -7,7 +7,7 @@
  *   has a factor on the token prices, an amount per call, or both, and these apply to the bound and to the charge. `service_tier` may be `auto` or
  *   `default`, because clients send these values. `store`, `metadata` and unknown fields are sent unchanged.
  * - A field is refused if its name differs only in case from a field that the service reads or bills. An upstream written in Go reads `Model` as
- *   `model` and uses the last of the two, so it could serve a model other than the one that is charged.
+ *   `model` and uses the last of the two. It could serve a model other than the one that is charged.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -47,7 +47,7 @@ const typesOf = (tool: unknown): ReadonlyArray<unknown> => {
   return types.length === 0 ? [undefined] : types
 }
 
-/** Finds tools that the client does not run. */
+/** Finds the types of the tools that the client does not run. */
 export const toolsOtherThan =
   (isClients: (type: unknown) => boolean): AsksFor =>
   (tools) =>
@@ -110,8 +110,8 @@ export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
 /**
- * Returns the extras that a request uses. `Left` holds the refusal. Headers are treated like fields of the body. `known` holds the requested values of
- * fields that are not in the body.
+ * Returns the extras that a request uses. `Left` contains the refusal. Headers are treated like fields of the body. `known` contains the requested
+ * values of long members, because the body does not contain them.
  */
 export const extrasOf = (
   model: Model,
@@ -133,13 +133,13 @@ const read: ReadonlySet<string> = new Set(
   ).split(" ")
 )
 
-/** Matches every character whose lower case may be an ASCII letter. */
+/** Matches every character that `inAnyCase` could change to an ASCII letter. */
 const capital = /[A-Z\u0080-\uffff]/
 
 /** Returns a name in lower case, for upstreams that ignore case. */
 export const inAnyCase = (name: string): string => (capital.test(name) ? name.toUpperCase().toLowerCase() : name)
 
-/** Refuses a field whose name differs only in case from a field that the service reads or bills. */
+/** Refuses a field that differs only in case from one that the service reads or bills. */
 export const lookalike = (billed: Billed, field: string): InvalidRequest | undefined => {
   const name = inAnyCase(field)
   return name !== field && (read.has(name) || billed.has(name))

@@ -13,7 +13,6 @@ import { Problem } from "../../kernel/Problem.ts"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 
-/** An id in a request, and the field that contains it. */
 export interface Named {
   readonly id: string
   readonly field: string
@@ -36,7 +35,7 @@ const forgottenAtOnce = 100
 /** The maximum number of ids per query. */
 const lookedUpAtOnce = 500
 
-/** Hashes an id, because vendors' ids may have any length. */
+/** Hashes an id, because vendors' ids can have any length. */
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url")
 
 export type Kept = ReturnType<typeof make>
@@ -44,7 +43,7 @@ export type Kept = ReturnType<typeof make>
 export const make = (sql: SqlClient) => {
   const ofOwner = ({ account_id, tenant_id }: Actor) => sql`tenant_id = ${tenant_id} AND account_id = ${account_id}`
 
-  /** Returns the first of these ids that the owner has not received. */
+  /** Returns the first of these ids that the owner has not received in the last 30 days. */
   const unknownAmong = (owner: Actor, named: ReadonlyArray<Named>, now: number): Effect.Effect<Named | undefined> =>
     Effect.gen(function* () {
       for (let at = 0; at < named.length; at += lookedUpAtOnce) {
@@ -61,7 +60,7 @@ export const make = (sql: SqlClient) => {
       return undefined
     }).pipe(Effect.orDie)
 
-  /** Returns statements that store these ids, for the transaction that settles their answer. */
+  /** Returns statements that store these ids and delete old ones, for the transaction that settles the answer. */
   const handedOut = (owner: Actor, ids: ReadonlyArray<string>, now: number): ReadonlyArray<Statement> => {
     const { account_id, tenant_id } = owner
     const hashes = [...new Set(ids)].slice(0, ofAnswerMax).map(hashOf)

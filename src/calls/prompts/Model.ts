@@ -29,7 +29,7 @@ export interface ModelRoute {
   readonly weight?: number | undefined
 }
 
-/** The number of further rounds if no upstream served the call. */
+/** Further rounds of attempts if no upstream served the call. */
 export interface Retries {
   readonly max: number
   /** How long after the start of a call another round may begin, in milliseconds. */
@@ -46,7 +46,7 @@ export interface VendorCost {
 
 export type DetailPrices = { readonly [Name in TokenDetail]?: UnitPrice }
 
-/** Prices of calls with longer prompts. They apply to all tokens of the call. If a price is missing, the base price applies. */
+/** Prices of calls with longer prompts. They apply to all tokens of the call. A missing price means the base price. */
 export interface LongContext {
   readonly above_prompt_tokens: number
   readonly prompt_price?: UnitPrice | undefined
@@ -65,7 +65,6 @@ export interface Model {
   readonly output_modalities: ReadonlyArray<string>
   /** The maximum number of tokens in the prompt and the answer together. */
   readonly context_length: number
-  /** The maximum number of tokens in an answer. */
   readonly output_tokens_max: number
   /** The maximum number of tokens that an image adds to a prompt. */
   readonly attachment_tokens_max: number
@@ -77,9 +76,8 @@ export interface Model {
   readonly completion_price: UnitPrice
   /** The price per call, in addition to the tokens. */
   readonly request_price: UnitPrice
-  /** Prices of separately billed tokens. If a price is missing, those tokens are charged at the ordinary price. */
+  /** Prices of separately billed tokens. A missing price means the ordinary price. */
   readonly detail_prices?: DetailPrices | undefined
-  /** Other prices for longer prompts. */
   readonly long_context?: ReadonlyArray<LongContext> | undefined
   /** The price factors that the model's prices already include. */
   readonly factors?: ReadonlyArray<string> | undefined
@@ -174,9 +172,9 @@ export const withoutHour = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<Pric
   )
 }
 
-/** The kinds of separately billed tokens that a prompt may contain. */
+/** The kinds of separately billed tokens that a prompt can contain. */
 export interface Kinds {
-  /** Whether the prompt may contain audio or images. */
+  /** Whether the prompt can contain audio or images. */
   readonly attachments: boolean
   /** Whether the prompt may be cached for an hour. */
   readonly hour: boolean

@@ -10,7 +10,7 @@ import type { UpstreamBody } from "./Protocol.ts"
 
 export type EndpointName = "chat/completions" | "completions"
 
-/** Returns the JSON of an upstream request. Its `long` member is copied from the original JSON, if available. */
+/** Returns the JSON of an upstream request. Its `long` member is copied from the original JSON, if possible. Changes `sent`. */
 export const written = (sent: Record<string, unknown>, long: string, json: Buffer | undefined): string | Buffer => {
   const copied = json === undefined || json.length < copiedLeast ? undefined : writtenOnce(json, long, sent[long])
   if (copied === undefined) return JSON.stringify(sent)
@@ -19,7 +19,7 @@ export const written = (sent: Record<string, unknown>, long: string, json: Buffe
   return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"${long}":`), copied, closing])
 }
 
-/** Returns the JSON of an upstream request for a prompt, whose `long` member and other long members are copied if possible. */
+/** Returns the JSON of an upstream request for a prompt. The `long` member and other long members are copied if possible. */
 export const writtenFor = (prompt: ValidPrompt, sent: Record<string, unknown>, long: string): UpstreamBody =>
   prompt.long === undefined ? written(sent, long, prompt.json) : spliced(sent, prompt.long)
 
@@ -83,7 +83,7 @@ const bodyFor = (
 
 /**
  * Returns the bytes of a member if every upstream certainly reads the validated and priced value from them. Returns `undefined` if they are not
- * UTF-8, or if a name occurs twice in an object, because some parsers use the first value and some the last.
+ * UTF-8 or if a name occurs twice in an object. Some parsers use the first value of such a name and some the last.
  */
 const writtenOnce = (json: Buffer, name: string, value: unknown): Buffer | undefined => {
   const written = memberOf(json, name)

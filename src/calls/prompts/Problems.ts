@@ -1,4 +1,3 @@
-/** Refusals of requests for an unknown model. */
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 

@@ -109,7 +109,7 @@ export interface ChatPrompt extends Omit<ChatRequest, "messages"> {
 
 export interface ChatMessage {
   readonly role: string
-  /** A string or an array of parts. It may be absent if the assistant called tools. */
+  /** A string or an array of parts. It can be absent if the assistant called tools. */
   readonly content?: unknown
   readonly [field: string]: unknown
 }
@@ -149,7 +149,7 @@ export interface TextPrompt extends CompletionRequest {
 export interface Size {
   /** The size of the request without its images, in bytes. */
   readonly bytes: number
-  /** The number of images and other parts whose bytes do not bound their tokens. */
+  /** The number of images, audio and files. */
   readonly attachments: number
   /** Whether an attachment may fill the model's context. */
   readonly attached_elsewhere: boolean
@@ -158,7 +158,6 @@ export interface Size {
   /** The field that refers to a vendor's file, container or audio answer by id. */
   readonly names_kept: string | undefined
   readonly prompts: number
-  /** The number of answers to generate. */
   readonly answers: number
   /** The client's token limit for each answer, if it sets one. */
   readonly answer_tokens_max: number | undefined
@@ -179,9 +178,9 @@ export interface ValidPrompt extends Size {
 /** A long member of a prompt's body, as JSON. */
 export interface LongMember {
   readonly name: string
-  /** The member's JSON, or `undefined` if that is a part of the received JSON. */
+  /** The member's JSON, or `undefined` if it is a part of the received JSON. */
   readonly bytes: Uint8Array | undefined
-  /** The positions of the part's first byte and of the byte after it. */
+  /** The positions of that part's first byte and of the byte after its last. */
   readonly from: number
   readonly to: number
 }
@@ -191,26 +190,26 @@ export interface LongFacts {
   readonly members: ReadonlyArray<LongMember>
   /** The values that the long members request in fields that change the vendor's bill. */
   readonly asked: ReadonlyMap<string, ReadonlyArray<string>>
-  /** Whether it contains a thought that another vendor signed. */
+  /** Whether the prompt contains a thought that another vendor signed. */
   readonly foreign: boolean
-  /** Whether it might request one-hour caching, and the field that does. */
+  /** Whether the prompt might request one-hour caching, and the field that does. */
   readonly mentions_an_hour: boolean
   readonly hour_field: string | undefined
-  /** The name of its conversation. */
+  /** Identifies the prompt's conversation, for sticky routing. */
   readonly conversation: string
-  /** The ids of stored objects that it contains (`prompts/Kept`). */
+  /** The ids of stored objects in the prompt (`prompts/Kept`). */
   readonly named: ReadonlyArray<Named>
 }
 
 /** A long prompt on the main thread. */
 export interface LongText extends LongFacts {
-  /** The received JSON. It is replaced when it returns from another thread. */
+  /** The received JSON. The buffer is replaced when it returns from another thread. */
   json: Buffer
   /** The prompt's translations, by route. */
   readonly translations: Map<ModelRoute, Translation>
 }
 
-/** A prompt in an upstream's protocol, as pieces of JSON. `Left` holds the reason why there is none. */
+/** A prompt in an upstream's protocol, as pieces of JSON. `Left` contains the reason why there is none. */
 export interface Translation {
   readonly limit: number | undefined
   readonly body: Either.Either<ReadonlyArray<Buffer>, InvalidRequest>
@@ -257,7 +256,6 @@ export const isAny = (list: unknown): boolean => Array.isArray(list) && list.len
 /** The default token limit of a text completion. */
 const completionTokens = 16
 
-/** Reads a text completion request. */
 export const readCompletion: Read = (prompt, json) =>
   read<CompletionRequest>(prompt, json, completionFits, decodeCompletion, (request, length) => {
     const { prompt } = request
@@ -306,7 +304,7 @@ export const read = <A extends Pick<ChatRequest, "model" | "stream_options">>(
   })
 }
 
-/** Types of text parts, whose bytes bound their tokens. */
+/** Parts of these types contain at most one token per byte. */
 const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_text", "refusal", "thinking", "reasoning"])
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
@@ -315,7 +313,6 @@ const isImage = (type: unknown): boolean => type === "image_url" || type === "im
 export const keptById = (field: string) =>
   InvalidRequest.of(field, "this model accepts no ids of objects stored by its vendor: send the object in the request")
 
-/** Finds the attachments in messages. */
 const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   const attached = nothingAttached()
   for (const message of messages) {
@@ -350,7 +347,7 @@ export interface Bound {
   readonly tokens: { readonly least: number; readonly most: number }
 }
 
-/** Returns the number of prompt tokens that the upstream accepts. It rejects longer prompts. */
+/** Returns the number of prompt tokens that an upstream accepts at most. */
 const contextOf = (model: Model, prompt: ValidPrompt): number => model.context_length * prompt.prompts
 
 /** Returns the number of prompt tokens to reserve. */
@@ -417,7 +414,7 @@ export interface Reserved {
   readonly tokens: number | undefined
 }
 
-/** Returns the limit for each answer that fits the reservation. It is sent to the upstream. */
+/** Returns the token limit for each answer to send to the upstream, so that the call fits its reservation. */
 export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved, tokens }: Reserved): number => {
   const asked = answerTokensAsked(model, prompt)
   if (asked !== undefined) return asked

@@ -30,7 +30,7 @@ export interface Spoken {
   /** Request headers to send in addition to the upstream's own. */
   readonly headers: Readonly<Record<string, string>>
   readonly stream: StreamForm
-  /** The members of a complete answer that may be long. The usage is among the other members. */
+  /** The members of a complete answer that can be long. They never contain its usage. */
   readonly long: LongMembers
 }
 
@@ -46,7 +46,7 @@ export const serverSentEvents: StreamForm = {
   eventsOf: (answer) => answer
 }
 
-/** A protocol that clients speak. Upstreams may also speak it. */
+/** A protocol that clients speak. Upstreams can also speak it. */
 export interface Protocol extends Spoken {
   readonly name: ClientProtocol
   /** The route's name in usage records. */
@@ -56,7 +56,7 @@ export interface Protocol extends Spoken {
   readonly read: Read
   /** The fields that change the vendor's bill. */
   readonly billed: Billed
-  /** The member of a request that may be long. */
+  /** The member of a request that can be long. */
   readonly long_member: string
   /** Returns a short value that `refusal` treats like the long member's value; by default, `true`. */
   readonly shortened?: (value: unknown) => unknown
@@ -72,7 +72,6 @@ export interface Protocol extends Spoken {
   // ---- the upstream's answer ----
   /** Returns the defect of a complete answer with status 200, for the log. */
   readonly faultIn: (answer: Json) => string | undefined
-  /** Returns the usage that a complete answer reports. */
   readonly usageIn: (answer: Json) => Usage
   /** Estimates the tokens of a complete answer from its text. */
   readonly countIn: (answer: Json) => number
@@ -82,7 +81,7 @@ export interface Protocol extends Spoken {
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
   /** Converts a complete answer to a stream. Without this function, the answer is translated and loses parts. */
   readonly asEvents?: (answer: Json, show_usage: boolean) => string
-  /** Returns the events that close a stream that broke after these events. */
+  /** Returns the events that close a broken stream. `events` are the last ones that the upstream sent. */
   readonly broken: (events: string) => string
   /** Creates a reader of stream events. If `notes` is true, the reader records the vendor's ids. */
   readonly reader: (prompt: Pick<ValidPrompt, "show_usage">, notes: boolean) => Reader

@@ -9,9 +9,9 @@
  *   attachment. An answer counts as one token per short delta of text, reasoning, refusal, tool call or transcript. Estimates are marked `estimated`.
  *   An explicit zero is accepted.
  * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to their total minus the earlier kinds in that list, so audio read
- *   from a cache counts only once. The record is marked `estimated` if one kind exceeds the total, if audio or images are reported for a prompt
- *   without attachments, or if one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache writes, and
- *   the service logs a warning.
+ *   from a cache counts only once. The record is marked `estimated` in three cases: one kind exceeds the total, audio or images are reported for a
+ *   prompt without attachments, or one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache writes,
+ *   and the service logs a warning.
  */
 import { amountMax, fromDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -34,7 +34,7 @@ export interface Figures {
 export interface Most extends Figures {
   /** The highest prompt count to accept. */
   readonly context_tokens: number
-  /** The kinds of tokens that the prompt may contain. */
+  /** The kinds of tokens that the prompt can contain. */
   readonly kinds: Kinds
 }
 
@@ -44,7 +44,6 @@ export interface Tokens extends Figures {
   readonly token_details: TokenDetails | undefined
   /** The cost that the upstream reported. It does not affect the charge. */
   readonly vendor_cost?: Nano | undefined
-  /** The vendor's id of the call. */
   readonly vendor_id?: string | undefined
 }
 
@@ -133,7 +132,7 @@ export const beyondIn = (
   return !most.kinds.hour && (cache_write_1h_tokens ?? 0) > 0 ? "hour" : undefined
 }
 
-/** The bytes per token that estimates assume, as is typical of English text. */
+/** The assumed number of bytes per token in estimates. It is typical of English text. */
 export const bytesAToken = 4
 
 /**

@@ -1,4 +1,3 @@
-/** The rerank routes. The upstream's response is passed on unchanged. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { single } from "../embeddings/Face.ts"

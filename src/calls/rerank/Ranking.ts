@@ -6,8 +6,8 @@
  * - Tokens are bounded by the bytes: one token for each byte of the documents, plus the bytes of the query for every document. Searches are bounded
  *   by the number of documents divided by `documents_per_search`, where a long document counts as several. The call reserves both bounds.
  * - The service accepts a reported search count up to its bound. It accepts a reported token count up to `max_input_tokens` per document, because
- *   upstreams may add tokens. For a document whose own bound is higher, that bound applies instead, because upstreams may split the document. Token
- *   counts are read from `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, and search counts from
+ *   upstreams may add tokens. If a document's own bound is higher, that bound applies instead, because upstreams may split the document. Token counts
+ *   are read from `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, and search counts from
  *   `meta.billed_units.search_units`.
  * - `return_documents` also works with upstreams that do not support it.
  */
@@ -21,7 +21,6 @@ import type { RerankModel } from "./Settings.ts"
 
 const Document = Schema.Union(Schema.String, Schema.Struct({ text: Schema.String }))
 
-/** The documented part of a request. */
 export const RerankRequest = Schema.Struct({
   model: Schema.String,
   query: Schema.String,
@@ -58,14 +57,14 @@ export interface Asked {
   readonly request: RerankRequest
   /** The amounts to reserve. */
   readonly most: Amounts
-  /** The maximum token count that the upstream may report. */
+  /** The highest token count to accept from the upstream. */
   readonly context: number
   readonly estimate: Amounts
 }
 
 const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
 
-/** Validates a request and computes its bounds. `Left` holds the first broken rule. */
+/** Validates a request and computes its bounds. `Left` contains the first broken rule. */
 export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): Either.Either<Asked, InvalidRequest> => {
   if (!isObject(request)) return refused("", "must be a JSON object")
   const { documents, model: name, query, return_documents = null, top_n = null } = request
@@ -156,7 +155,6 @@ export const faultIn =
       : "the response does not rank the request's documents"
   }
 
-/** Returns the counts that a response reports. */
 export const reported = ({
   meta,
   usage

@@ -13,7 +13,6 @@ import type { Amounts, Asked, RerankRequest } from "./Ranking.ts"
 import { RerankModels } from "./Settings.ts"
 import type { RerankModel } from "./Settings.ts"
 
-/** One request to rerank documents. */
 export interface RerankCall extends SingleCall<RerankRequest> {}
 
 /** A response: `{ results: [{ index, relevance_score }] }`. The bytes are the upstream's own unless the service had to add requested documents. */
@@ -22,7 +21,7 @@ export interface Reranked extends SingleAnswer {}
 export type RerankProblem = SingleProblem
 
 export interface RerankContract {
-  /** Reranks the documents. Fails with `InvalidRequest` for an invalid request and with `UnknownModel` for an unknown model. */
+  /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel`, a kind of `InvalidRequest`, for an unknown model. */
   readonly rerank: (call: RerankCall) => Effect.Effect<Reranked, RerankProblem>
   /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
   readonly least: Nano

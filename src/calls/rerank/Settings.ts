@@ -21,7 +21,6 @@ export const RerankModel = readAs(
     ...modelFields,
     /** The maximum number of tokens that the model reads for a query with one document. */
     input_tokens_max: Schema.optionalWith(Count, { default: () => 4_096 }).pipe(Schema.fromKey("max_input_tokens")),
-    /** The maximum number of documents per request. */
     documents_max: Schema.optionalWith(Count, { default: () => 1_000 }).pipe(Schema.fromKey("max_documents")),
     documents_per_search: Schema.optionalWith(Count, { default: () => 100 }),
     /** The maximum length of a document together with the query, in tokens. A longer document counts as several. */

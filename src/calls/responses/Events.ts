@@ -1,4 +1,4 @@
-/** Parsed model responses and stream events. Upstreams may omit or add fields. */
+/** Parsed model responses and stream events. Upstreams can omit or add fields. */
 import type { Item } from "../dialects/responses/Prompt.ts"
 import type { TypedEvent } from "../engine/Events.ts"
 

@@ -1,4 +1,3 @@
-/** The Responses route. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { routes } from "../engine/Face.ts"

@@ -22,7 +22,6 @@ import { namedIn } from "../dialects/responses/Named.ts"
 import type { ResponsesPrompt } from "../dialects/responses/Prompt.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
 
-/** One request for a response. */
 export interface ResponseCall extends Call<ResponsesPrompt> {}
 
 /** The Responses service. Refusals and interruption are the same as in `EngineContract`. */
@@ -43,7 +42,7 @@ const make = Effect.gen(function* () {
   const catalogue = yield* Models
   const kept = Kept.make(yield* SqlClient)
 
-  /** Refuses a request that contains an id that the caller never received. A short prompt has not been validated yet. */
+  /** Fails with `NotHandedOut` if a request contains an id that its caller never received. A short prompt has not been validated yet. */
   const checked = Effect.fnUntraced(function* ({ caller, prompt }: ResponseCall) {
     const named = prompt instanceof LongPrompt ? prompt.valid.long!.named : namedIn(prompt)
     const unknown = yield* kept.unknownAmong(caller, named, yield* Clock.currentTimeMillis)

@@ -1,4 +1,3 @@
-/** The search routes. */
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { query } from "../../http/transport/Body.ts"
@@ -16,7 +15,6 @@ import type { SearchResults } from "./Search.ts"
 
 const read = query(SearchQuery)
 
-/** `GET /v1/search`. */
 const search = Effect.map(Search, ({ search }) =>
   labelled((caller, inbound) =>
     Effect.flatMap(read(inbound.query()), (query) =>

@@ -9,7 +9,7 @@ import type { SearchProvider } from "./Settings.ts"
 export const searchVendors = { tavily, brave } as const satisfies Record<string, SearchVendor>
 export type SearchVendorName = keyof typeof searchVendors
 
-/** Returns the price at each depth. A vendor may bill one query as several. */
+/** Returns the price at each depth, because a vendor can bill one query as several. */
 export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Readonly<Record<string, UnitPrice>> =>
   Object.fromEntries(
     Object.entries(searchVendors[vendor].queries_by_depth).map(([depth, queries]) => [
@@ -18,12 +18,10 @@ export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Reado
     ])
   )
 
-/** The default depth. */
 export const defaultDepth = "basic"
 
 /**
- * Returns the price of a query. If the provider has prices by depth, a depth without one is charged at the highest of them, because the provider may
- * accept that depth at an unknown price.
+ * Returns the price of a query. An unknown depth costs as much as the most expensive one, because the provider may accept it at an unknown price.
  */
 export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
   if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!

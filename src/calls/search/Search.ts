@@ -30,7 +30,6 @@ import type { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
 import type { SearchProvider } from "./Settings.ts"
 
-/** One search. */
 export interface SearchCall {
   readonly caller: Caller
   readonly query: SearchQuery
@@ -39,12 +38,10 @@ export interface SearchCall {
    * charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
-  /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
 export interface SearchResults {
-  /** The search terms. */
   readonly query: string
   readonly results: ReadonlyArray<SearchResult>
   /** The provider's id. */
@@ -55,13 +52,13 @@ export interface SearchResults {
 export type SearchProblem = UnknownProvider | Busy | GateRefusal | UpstreamProblem
 
 export interface SearchContract {
-  /** Searches once, at the price of the query's depth. */
+  /** Searches once, without retries, at the price of the query's depth. */
   readonly search: (call: SearchCall) => Effect.Effect<SearchResults, SearchProblem>
 }
 
 /** The maximum size of a vendor's response, in bytes. A call with a longer response fails with `UpstreamFailed` and is charged. */
 const answerBytesMax = 8 * 1024 * 1024
-/** Response members that may be long. */
+/** Response members that can be long. */
 const long = { names: new Set(["results"]), depth: 1 }
 
 export class Search extends Context.Tag("tollgate/search/Search")<Search, SearchContract>() {

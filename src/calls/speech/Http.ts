@@ -33,7 +33,7 @@ export const SpeechHttp = HttpApiBuilder.group(
     const providers = yield* SpeechProviders
 
     /**
-     * Creates a route. Its name scopes its idempotency keys; `read` parses the body, `endpoint` is the name in usage records, and `shape` formats
+     * Creates a route. `route` scopes its idempotency keys, `read` parses the body, `endpoint` is its name in usage records, and `shape` formats
      * refusals.
      */
     const speak = (

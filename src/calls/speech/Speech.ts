@@ -28,7 +28,6 @@ import type { SpeechModel, SpeechProvider } from "./Settings.ts"
 import { charactersOf, formats } from "./Request.ts"
 import type { SpeechRequest } from "./Request.ts"
 
-/** One request for speech. */
 export interface SpeechCall {
   readonly caller: Caller
   readonly request: SpeechRequest
@@ -51,7 +50,7 @@ export interface SpeechAudio {
   readonly usage_id: string
   /** The rate limits of the call; absent if no budget applies to it. */
   readonly rates?: RatesAt | undefined
-  /** Waits for the audio to end. */
+  /** Waits for the audio to end and the call to be settled. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
 }
 
@@ -170,7 +169,6 @@ const passing = Effect.fnUntraced(function* (admission: Admission, order: Order,
 
 const isSse = ({ request }: Order): boolean => request.stream_format === "sse"
 
-/** Builds the upstream's request body. */
 const bodyOf = (order: Order): string => {
   const { input, instructions, response_format, speed, stream_format, voice } = order.request
   return JSON.stringify({
@@ -189,7 +187,7 @@ const noEvents = InvalidRequest.of("stream_format", "must be audio, because this
 
 /**
  * Determines the charge. Audio that ended early at the upstream is free. Any other audio is charged in full, because the upstream generated all of
- * it. With `left`, the service stopped reading before the end of the audio. With `unfinished`, the upstream gave up because the client was too slow.
+ * it. `left`: the service stopped reading before the end of the audio. `unfinished`: the upstream stopped because the client was too slow.
  */
 const settlementOf = (how: StreamEnd, { characters, cost, provider }: Order): Measured =>
   how === "broken"

@@ -23,7 +23,7 @@ export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio
 /** The maximum number of tags before the audio. Most files have one. */
 const tagsMax = 4
 
-/** Counts the audio's duration from its frames, in seconds; infinity if the frames cannot be counted. */
+/** Counts the audio's duration from its frames, in seconds. The result is infinite for a stream or if the frames cannot be counted. */
 export const secondsIn = async (audio: Audio): Promise<number> => {
   let start = 0
   for (let tags = 0; tags <= tagsMax; tags++) {

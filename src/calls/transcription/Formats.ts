@@ -19,7 +19,6 @@ const isSegment = (value: unknown): value is Segment =>
 
 const isTime = (value: unknown): boolean => typeof value === "number" && value >= 0 && Number.isFinite(value)
 
-/** A transcript in the client's format. */
 export interface Formatted {
   readonly content_type: string
   readonly body: string | Buffer

@@ -1,14 +1,13 @@
 /**
- * Measures the duration of audio by its frames. Only formats whose frames cannot hide audio are supported: MP3, WAV and AMR (`Packed`), FLAC, and
- * Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can be false, so each frame is read as a decoder would
- * read it.
+ * Measures the duration of audio by its frames. Only formats that cannot hide audio from this count are supported: MP3, WAV and AMR (`Packed`), FLAC,
+ * and Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can be false, so each frame is read as a decoder
+ * would read it.
  */
 import { isMp3, isWave } from "../../kernel/AudioForm.ts"
 import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
 
 /** Counts a file's frames while the file is read. */
 export interface Frames {
-  /** Processes the next bytes of the file. */
   readonly take: (bytes: Buffer) => void
   /** Returns the longest possible duration so far, in seconds; `Infinity` if it is unknown. */
   readonly seconds: () => number
@@ -64,7 +63,7 @@ const flac = (head: Buffer): Frames => {
   }
 }
 
-/** Returns the duration of the frame whose header is at `at`, in seconds; 0 if there is no header. */
+/** Returns the duration of the frame that begins at `at`, in seconds; 0 if there is no valid frame header. */
 const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
   if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xfe) !== 0xf8) return 0
   const [size, rate] = [bytes[at + 2]! >> 4, bytes[at + 2]! & 0x0f]
@@ -110,7 +109,6 @@ const beginning = 0x02
 /** The number of bytes to store of each packet. In Vorbis, these bytes contain the sample rate and the longest block size. */
 const packetHead = 30
 
-/** A stream in an Ogg file. */
 interface Stream {
   codec: "opus" | "vorbis" | undefined
   /** Samples per second. */
@@ -127,7 +125,7 @@ interface Stream {
 
 class Ogg implements Frames {
   private readonly streams = new Map<number, Stream>()
-  /** The total duration of the streams that have ended, in seconds. A later stream may reuse a serial number with another codec. */
+  /** The total duration of the streams that have ended, in seconds. A later stream can reuse a serial number with another codec. */
   private ended = 0
   private rest: Buffer = Buffer.alloc(0)
   private lost = false
@@ -148,7 +146,7 @@ class Ogg implements Frames {
     return [...this.streams.values()].reduce((seconds, stream) => seconds + secondsOf(stream), this.ended)
   }
 
-  /** Reads a page and returns its length, or 0 if it is incomplete. */
+  /** Reads a page and returns its length, or 0 if the page is incomplete or invalid. */
   private page(bytes: Buffer): number {
     if (bytes.toString("latin1", 0, 4) !== "OggS") {
       this.lost = true

@@ -10,7 +10,6 @@
  */
 import { bytesASecond } from "../../kernel/AudioForm.ts"
 
-/** The maximum size of an audio file, in bytes. */
 export const fileBytesMax = 25 * 1024 * 1024
 
 /** The bounds on the duration of a file. */

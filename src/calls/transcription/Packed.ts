@@ -32,7 +32,7 @@ abstract class Walk implements Frames {
     this.rest = all.subarray(Math.min(at, all.length))
   }
 
-  /** Returns the number of bytes after the last complete header. */
+  /** Returns the number of bytes from the next, incomplete header on. */
   protected left(): number {
     return this.rest.length
   }
@@ -43,9 +43,7 @@ abstract class Walk implements Frames {
 const kbits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
 const kbits2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const mp3Rates = [44_100, 48_000, 32_000]
-/**
- * The minimum number of frames in an MP3 file. FFmpeg might read a file with fewer frames as another format.
- */
+/** The minimum number of frames in an MP3 file. FFmpeg might read a file with fewer frames as another format. */
 const framesMin = 7
 const id3v1Bytes = 128
 
@@ -134,7 +132,7 @@ export class Wave extends Walk {
       if (this.rate === 0 || this.start !== undefined) this.lost = true
       this.start = this.at + chunkHead
     }
-    // Software that writes WAV may set an unknown length to zero. The samples then extend to the end of the file.
+    // Software that writes WAV can set an unknown length to zero. The samples then extend to the end of the file.
     const length = name === "data" && size === 0 ? Number.POSITIVE_INFINITY : size
     this.at += chunkHead + length
     return chunkHead + length
@@ -167,7 +165,7 @@ const narrow = [12, 13, 15, 17, 19, 20, 26, 31, 5, -1, -1, -1, -1, -1, -1, 0]
 const wide = [17, 23, 32, 36, 40, 46, 50, 58, 60, 5, -1, -1, -1, -1, 0, 0]
 const amrSeconds = 0.02
 
-/** Counts AMR. Every frame lasts 20 milliseconds. A silent frame may consist of a single byte. */
+/** Counts AMR. Every frame lasts 20 milliseconds. A silent frame can consist of a single byte. */
 export class Amr extends Walk {
   private counted = 0
   private readonly sizes: ReadonlyArray<number>

@@ -1,4 +1,3 @@
-/** Refusals of the transcription routes. */
 import { Problem } from "../../kernel/Problem.ts"
 
 export class AudioTooLarge extends Problem<AudioTooLarge>()("AudioTooLarge", {

@@ -49,7 +49,6 @@ export interface TranscriptionChoice {
   readonly detail?: "verbose" | "segments" | undefined
 }
 
-/** One request to transcribe an audio file. */
 export interface TranscriptionCall extends TranscriptionChoice {
   readonly caller: Caller
   /** The audio, up to 25 MiB. */
@@ -93,7 +92,7 @@ export interface TranscriptionQuote {
   /** The ids of the provider and the model. */
   readonly provider: string
   readonly model: string
-  /** The amount to reserve for audio that cannot be counted, in nano-USD. Counted audio may reserve less. */
+  /** The amount to reserve for audio that cannot be counted, in nano-USD. Counted audio can reserve less. */
   readonly most: Nano
 }
 
@@ -121,7 +120,7 @@ export interface TranscriptionContract {
 
 /** The maximum size of a provider's response, in bytes. A verbose response to 25 MiB of speech takes 2 MiB. */
 const answerBytesMax = 8 * 1024 * 1024
-/** Response members that may be long. */
+/** Response members that can be long. */
 const long = { names: new Set(["text", "segments", "words"]), depth: 1 }
 
 export class Transcription extends Context.Tag("tollgate/transcription/Transcription")<
@@ -189,7 +188,6 @@ const metered = Effect.fnUntraced(function* (parts: Parts, call: TranscriptionCa
   return yield* gate.meter(claim, (admission) => ask(parts, admission, { provider, model }, call, extent))
 })
 
-/** Sends the audio and settles the call. */
 const ask = Effect.fnUntraced(function* (
   parts: Parts,
   admission: Admission,
@@ -240,7 +238,6 @@ const sent = (
   )
 }
 
-/** Settles the call and returns the transcript. */
 const settled = Effect.fnUntraced(function* (
   upstream: string,
   admission: Admission,
@@ -282,7 +279,7 @@ const settled = Effect.fnUntraced(function* (
   }))
 })
 
-/** Returns the defect of the response, for the log. */
+/** Returns the defect of the response, for the log, or `undefined`. */
 const faultIn = (
   answer: Readonly<Record<string, unknown>>,
   detail: TranscriptionCall["detail"]
@@ -291,7 +288,7 @@ const faultIn = (
   return detail === "segments" && segmentsIn(answer) === undefined ? "the response contains no segments" : undefined
 }
 
-/** Returns the provider and model for a call, if they support the requested task and detail. */
+/** Returns the provider and model for a call. `Left` if they do not support the requested task or detail. */
 const chosen = (
   providers: ReadonlyArray<TranscriptionProvider>,
   choice: TranscriptionChoice

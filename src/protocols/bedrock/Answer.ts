@@ -43,7 +43,7 @@ const words: Readonly<Record<StopReason, string>> = {
 
 export const writeStop = (reason: StopReason): string => words[reason]
 
-/** Returns the stop sequence. Claude reports it in additional fields. */
+/** Returns the stop sequence from the additional fields, where Claude reports it. */
 export const sequenceOf = (fields: unknown): string | undefined => {
   const { delta, stop_sequence } = objectOf(fields)
   return text(stop_sequence) ?? text(objectOf(delta).stop_sequence)
@@ -56,7 +56,7 @@ const kinds: ReadonlyMap<string, FailureKind> = new Map([
   ["validationException", "invalid_request"]
 ])
 
-/** Returns the failure for the name of an exception, ignoring the case of its first letter. */
+/** Builds the failure for an exception. The case of the name's first letter is ignored. */
 export const failureOf = (name: string, json: JsonObject): Failure => ({
   kind: kinds.get(name.slice(0, 1).toLowerCase() + name.slice(1)) ?? "vendor",
   message: wordsOr(json.message, wordsOr(json.originalMessage, `the upstream sent ${name}`))

@@ -2,7 +2,7 @@
  * Reads and writes the events of Bedrock's ConverseStream. An event's name is its frame's `:event-type` or `:exception-type`.
  *
  * Where the specification is silent:
- * - Only tool calls have a start event. Any other block begins with its first delta. This delta determines the block's type.
+ * - Only tool calls have a start event. Any other block begins with its first delta, which determines its type.
  * - A stream has no last event. It is complete after `messageStop`, and the usage follows.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
@@ -85,7 +85,7 @@ class Reading {
 
   #stop(json: JsonObject): ReadonlyArray<Delta> {
     const index = this.#blocks.get(json.contentBlockIndex)
-    // A block without content has not begun.
+    // A block without content never began.
     if (index === undefined) return noDeltas
     this.#blocks.delete(json.contentBlockIndex)
     return [{ type: "part_end", index }]

@@ -4,7 +4,7 @@
  * Where the specification is silent:
  * - In a translated request, later instructions are moved to `system`. `parallel_tool_calls`, `user`, `seed`, penalties, `verbosity` and cache keys
  *   are dropped, because Converse has no fields for them. `top_k`, reasoning settings and cache breakpoints are sent only to models that accept them
- *   (Claude: all; Nova: cache breakpoints and efforts; OpenAI: efforts).
+ *   (Claude: all; Nova: cache breakpoints, and efforts from Nova 2 on; OpenAI: efforts).
  * - Content by URL, audio, custom tools, and a format without a schema are refused. A tool choice that Converse cannot express is also refused:
  *   `none` if the conversation contains calls, or a subset of the tools.
  */
@@ -202,7 +202,7 @@ const writeFormat = (fields: Fields, { format, names }: Conversation): JsonObjec
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } }
 }
 
-/** Writes the fields that only the model's vendor defines. */
+/** Writes the vendor-specific fields: `top_k` and reasoning settings. */
 const writeMore = (conversation: Conversation, model: string, limit: number | undefined): JsonObject | undefined => {
   const { reasoning, top_k } = conversation
   const more = isClaude(model)

@@ -39,14 +39,14 @@ const words: Readonly<Record<StopReason, string>> = {
 
 export const writeStop = (reason: StopReason): string => words[reason]
 
-/** Reads the failure from the member `error`, an object or a string. */
+/** Reads the failure from the member `error`: an object or a string. */
 export const failureOf = (error: unknown): Failure => {
   if (!isObject(error)) return { kind: "vendor", message: wordsOr(error, "the upstream sent an error") }
   const { code, message, type } = error
   return { kind: kindOf([code, type]), message: wordsOr(message, "the upstream sent an error") }
 }
 
-/** Returns the kind of failure for a vendor's error codes and types, or for a status that is used as the code. */
+/** Classifies a failure by its error code and type. Some vendors use the HTTP status as the code. */
 const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
   for (const word of words) {
     const name = String(word)
@@ -59,7 +59,7 @@ const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
 
 export const isFailure = (error: unknown): boolean => error !== undefined && error !== null
 
-/** Returns the text of `content`, a string or an array of parts. */
+/** Returns the text of `content`: a string or an array of parts. */
 export const textsIn = (content: unknown): string =>
   typeof content === "string"
     ? content

@@ -3,8 +3,8 @@
  *
  * Where the specification is silent:
  * - A tool call begins with the chunk that contains its name. A chunk with a new id for the same `index` begins another call, because some servers
- *   give every call the index 0. Calls end with the answer, because the deltas of several calls may alternate.
- * - The answer is complete when a chunk contains a finish reason, with or without `[DONE]`. Later chunks are ignored, except for their usage.
+ *   give every call the index 0. Calls end with the answer, because the deltas of several calls can alternate.
+ * - The answer is complete when a chunk contains a finish reason, with or without `[DONE]`. Later chunks are ignored, except for usage and errors.
  * - A broken stream ends with a chunk `{ "error": … }` and `[DONE]`, like an untranslated stream.
  */
 import type { JsonObject, Signer } from "../conversation/Conversation.ts"
@@ -29,7 +29,7 @@ interface Call {
 interface Open {
   readonly type: "text" | "refusal" | "thinking"
   readonly part: number
-  /** The index of a thought in `reasoning_details`. */
+  /** The `index` of a thought in `reasoning_details`. */
   readonly detail: unknown
 }
 
@@ -39,7 +39,6 @@ class Reading {
   #parts = 0
   #open: Open | undefined
   readonly #calls = new Map<unknown, Call>()
-  /** The part indexes of the calls, in order. */
   readonly #callParts: Array<number> = []
   #deltas: Array<Delta> = []
 
@@ -165,7 +164,7 @@ const broken = ({ message }: Failure): string =>
 /** A part of the client's answer that receives deltas. */
 interface Target {
   readonly type: "text" | "refusal" | "thinking" | "function" | "custom"
-  /** The index of a call or of a thought. */
+  /** The position among the answer's calls or among its thoughts. */
   readonly number: number
   readonly signer: Signer
   written: boolean

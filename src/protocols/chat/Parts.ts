@@ -1,4 +1,4 @@
-/** Reads and writes the contents of chat messages. */
+/** Reads and writes the content parts of chat messages. */
 import type {
   AudioPart,
   DocumentPart,
@@ -77,7 +77,7 @@ const readFile = (fields: Fields, { at, part }: Placed): DocumentPart | undefine
   return { type: "document", at, source, name, context: undefined, cache: cacheOf(part.cache_control) }
 }
 
-/** Returns the source of a file's data, either a data URI or plain base64. */
+/** Reads a data URI or plain base64. The type of plain base64 comes from the file's name and defaults to PDF. */
 export const fileSource = (data: string, name: string | undefined): DocumentPart["source"] | undefined =>
   /^data:/i.test(data)
     ? sourceOf(data)
@@ -117,7 +117,6 @@ export const readResultParts = (fields: Fields, at: string, content: unknown): T
     return part === undefined ? [] : [part]
   })
 
-/** Reads an assistant's texts and refusals. */
 export const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<TextPart | RefusalPart> =>
   placed(fields, at, content).flatMap((one): ReadonlyArray<TextPart | RefusalPart> => {
     if (one.part.type === "text") return [readText(fields, one)]
@@ -143,7 +142,7 @@ export const readCall = (fields: Fields, at: string, call: unknown): ToolCallPar
   }
 }
 
-/** Writes a document. Text files become text, because most servers accept only PDF files. */
+/** Writes a document. Plain text becomes a text part, because most servers accept only PDF files. */
 const writeDocument = (fields: Fields, { at, context, name, source }: DocumentPart): JsonObject => {
   if (context !== undefined) fields.refuse(`${at}.context`, "the upstream of this model accepts no context for a file")
   if (source.type === "text") return { type: "text", text: source.text }
@@ -169,7 +168,7 @@ const writePart = (fields: Fields, part: Content): JsonObject => {
   }
 }
 
-/** Writes a plain string if there is only one text. */
+/** Writes a single text as a plain string. */
 export const writeContent = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 1 && first?.type === "text") return first.text
@@ -188,7 +187,7 @@ export const writeCall = (part: Pick<ToolCallPart, "id" | "name" | "arguments" |
       }
 
 /**
- * Writes the message for a tool result. `beside` collects the parts that a tool message cannot contain. They are sent in a user message after all
+ * Writes the message for a tool result. `beside` contains the parts that a tool message cannot contain. They belong in a user message after all
  * results.
  */
 export const writeResult = (

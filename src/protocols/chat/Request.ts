@@ -10,8 +10,8 @@
  *   refused.
  * - In a request translated to chat, instructions always have the role `system`, because compatible servers do not support `developer`. Parts of a
  *   tool result other than text become a user message after all results. A result's `is_error` and cache breakpoints are dropped, because OpenAI
- *   rejects unknown fields. `user` must consist of at most 64 letters, digits, `_` and `-`. A longer `user_id` from Messages is replaced with a
- *   derived name. A Messages conversation that ends with an assistant message is refused, because chat vendors do not continue it.
+ *   rejects unknown fields. A `user_id` from Messages is replaced with a derived id unless it consists of at most 64 letters, digits, `_` and `-`. A
+ *   conversation from Messages, Google or Bedrock that ends with an assistant message is refused, because chat vendors do not continue it.
  */
 import type {
   AssistantPart,
@@ -67,7 +67,7 @@ const known: ReadonlySet<string> = new Set(
 
 const plainTiers: ReadonlySet<unknown> = new Set(["auto", "default", "standard", "on_demand"])
 
-/** Refuses fields that only the protocol's own vendor supports. */
+/** Refuses settings that no other protocol supports. */
 const refuseOwn = (fields: Fields, body: JsonObject): void => {
   if ((fields.whole("n", body.n, 1) ?? 1) > 1) fields.refuse("n", "the upstream of this model returns only one answer")
   if (fields.flag("logprobs", body.logprobs) === true)
@@ -284,7 +284,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** Writes the assistant's message. Thoughts that another vendor signed are omitted, unless the client's protocol is chat. */
+/** Writes the assistant's message. Unless the client's protocol is chat, thoughts with a known signer are omitted. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): JsonObject => {
   const said = parts.filter((part) => part.type === "text")
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.text] : [])).join("")
@@ -382,7 +382,7 @@ const writeChoice = ({ tool_choice, tools }: Conversation): unknown => {
 export const isCustom = (tools: ReadonlyArray<Tool>, name: string): boolean =>
   tools.some((tool) => tool.type === "custom" && tool.name === name)
 
-/** Writes a schema in OpenAI's format: with a name, and enforced only if `strict` is true. Other protocols always enforce the schema. */
+/** Writes a schema in OpenAI's format: named, and enforced only if `strict`. Other protocols always enforce schemas, so `strict` becomes true. */
 export const schemaOf = ({ format, protocol }: Conversation): JsonObject | undefined =>
   format?.type !== "schema"
     ? undefined
@@ -400,8 +400,8 @@ const writeFormat = (conversation: Conversation): JsonObject | undefined => {
 }
 
 /**
- * Returns the effort to send. `none` is sent only if the client's protocol supports it. In other protocols, models do not reason by default, and many
- * vendors reject `none`.
+ * Returns the effort to send. For clients of Messages and Bedrock, disabled reasoning is not sent as `none`. In these protocols, it is the default,
+ * and many vendors reject `none`.
  */
 export const effortWord = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
   if (reasoning === undefined) return undefined
@@ -412,8 +412,8 @@ export const effortWord = ({ protocol, reasoning }: Conversation, limit: number 
 const userLengthMax = 64
 
 /**
- * Returns the user id to send. Clients of Messages send long ids (Claude Code: device, account and session), but other vendors accept only 64 plain
- * characters.
+ * Returns the user id to send. Clients of Messages send long ids (Claude Code: device, account and session), but other vendors accept at most 64
+ * letters, digits, `_` and `-`.
  */
 export const userOf = ({ protocol, user }: Conversation): string | undefined =>
   user === undefined || protocol !== "messages" ? user : fittingId(user, userLengthMax)

@@ -1,6 +1,6 @@
 /**
- * Reads and writes thoughts in chat completions. OpenAI defines no fields for them. The text is in `reasoning_content` (DeepSeek, vLLM and most
- * others) or `reasoning`. `reasoning_details` (OpenRouter) also contains signatures with the names of their formats.
+ * Reads and writes thoughts in chat completions. OpenAI defines no fields for them. Their text is in `reasoning_content` (DeepSeek, vLLM and most
+ * others) or `reasoning`. `reasoning_details` (OpenRouter) also contains signatures, each with the name of its format.
  *
  * Where the specification is silent:
  * - A client gets `reasoning_content`, and also `reasoning_details` if the vendor signed its thoughts.
@@ -22,7 +22,7 @@ const signers: ReadonlyMap<unknown, Signer> = new Map(
 
 export type Thought = Extract<AnswerPart, { type: "thinking" }>
 
-/** Returns the unsigned thoughts of a message or chunk. */
+/** Returns the text of the unsigned thoughts in a message or chunk. */
 export const plainThought = (message: JsonObject): string => {
   const { reasoning, reasoning_content } = message
   return typeof reasoning_content === "string" && reasoning_content !== "" ? reasoning_content : textOr(reasoning, "")
@@ -46,11 +46,10 @@ const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
   }
 }
 
-/** Returns the entries of a message's `reasoning_details` as thoughts. */
 export const detailsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> =>
   listOf(message.reasoning_details).flatMap((detail) => (isObject(detail) ? [detailOf(detail, of)] : []))
 
-/** Returns all thoughts of a message. */
+/** Returns all thoughts of a message. The plain text is omitted if `reasoning_details` contains text, because it would repeat that text. */
 export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> => {
   const details = detailsOf(message, of)
   const plain = plainThought(message)
@@ -60,7 +59,6 @@ export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): Readon
     : [{ type: "thinking", text: plain, signature: undefined, signer: "unknown", redacted: false }, ...details]
 }
 
-/** Returns the format and the value of a signature to send. */
 const signed = (signer: Signer, signature: string): { readonly format: string; readonly value: string } => {
   if (signer !== "unknown") return { format: formats[signer], value: signature }
   const cut = signature.indexOf("~")
@@ -69,7 +67,7 @@ const signed = (signer: Signer, signature: string): { readonly format: string; r
     : { format: signature.slice(0, cut), value: signature.slice(cut + 1) }
 }
 
-/** Writes an entry of `reasoning_details`. `index` numbers the thoughts of a message. */
+/** Writes an entry of `reasoning_details`. `index` numbers a message's thoughts, and `sealed` marks a thought without text. */
 export const detail = (
   thought: Pick<ThinkingPart, "text" | "signature" | "signer">,
   index: number,
@@ -86,7 +84,6 @@ export const detail = (
   })
 }
 
-/** Writes a message's fields for thoughts. */
 export const writeThoughts = (
   thoughts: ReadonlyArray<Pick<ThinkingPart, "text" | "signature" | "signer">>
 ): JsonObject => {

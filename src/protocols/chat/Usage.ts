@@ -12,7 +12,7 @@ import { isObject, objectOf, present } from "../conversation/Json.ts"
 import { count, written } from "../conversation/Usage.ts"
 import type { Usage } from "../conversation/Usage.ts"
 
-/** The names that vendors use for cache reads and writes, in the prompt details or next to the totals. */
+/** Vendors' names for cache reads and writes, in the prompt details or next to the totals. */
 const cachedNames = [
   "cached_tokens",
   "prompt_cache_hit_tokens",
@@ -31,7 +31,7 @@ const firstOf = (names: ReadonlyArray<string>, details: JsonObject, usage: JsonO
   return undefined
 }
 
-/** Reads the usage. Returns `undefined` if neither total was reported. `id` is the answer's id. */
+/** Returns `undefined` if neither total was reported. `id` is the answer's id. */
 export const usageOf = (usage: unknown, id?: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined
   const prompt = count(usage.prompt_tokens)
@@ -62,14 +62,14 @@ export const usageOf = (usage: unknown, id?: unknown): Usage | undefined => {
   }
 }
 
-/** Returns the cost in USD that OpenRouter reports. Another vendor's `cost` may be an object. */
+/** Returns the cost in USD that OpenRouter reports. Another vendor's `cost` can be an object. */
 const costIn = ({ cost }: JsonObject): number | undefined =>
   typeof cost === "number" && cost >= 0 && cost < Number.POSITIVE_INFINITY ? cost : undefined
 
 /** Returns the difference, or 0 if it is negative or both figures are infinite. */
 const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
 
-/** Returns the tokens that the upstream's own total counts in addition to prompt and completion. */
+/** Returns whether the upstream's own total counts thoughts and cache tokens in addition to prompt and completion. */
 const outsideOf = (usage: JsonObject, figures: number, cache: number, reasoning: number) => {
   const complete = count(usage.prompt_tokens) !== undefined && count(usage.completion_tokens) !== undefined
   const more = complete ? (count(usage.total_tokens) ?? 0) - figures : 0

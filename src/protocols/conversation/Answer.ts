@@ -25,14 +25,14 @@ export type AnswerPart =
     }
 
 export interface Answer {
-  /** The vendor's id for the answer and name for the model. */
+  /** The vendor's id for the answer. */
   readonly id: string | undefined
+  /** The vendor's name for the model. */
   readonly model: string | undefined
   readonly parts: ReadonlyArray<AnswerPart>
   readonly stop: StopReason
   /** The stop sequence that ended the answer, if the vendor reports it. */
   readonly stop_sequence: string | undefined
-  /** The usage, if the vendor reports it. */
   readonly usage: Usage | undefined
 }
 
@@ -69,7 +69,7 @@ const blank = {
   custom: false
 } as const
 
-/** Builds the complete answer from a stream's deltas. `Left` contains the failure if the stream broke or has not ended. */
+/** Builds the complete answer from a stream's deltas. Returns `Left` with the failure if the stream failed or has not ended. */
 export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure> => {
   const parts: Array<OpenPart> = []
   let id: string | undefined

@@ -1,8 +1,8 @@
 /**
  * A request to a model, in a form common to all protocols. Each protocol is read into this form and written from it.
  *
- * Its names are common to several protocols. Each part records its path in the client's body (`at`), because a refusal must identify the field that
- * the client sent.
+ * Field names follow the majority of protocols. Each part records its path in the client's body (`at`), because a refusal must identify the client's
+ * own field.
  */
 
 /** A wire protocol of models. The configuration of upstreams uses the same names. */
@@ -21,7 +21,6 @@ export interface TextPart {
   readonly cache: CacheMark | undefined
 }
 
-/** Base64 data with its media type, or a URL. */
 export type Source =
   | { readonly type: "data"; readonly media_type: string; readonly data: string }
   | { readonly type: "url"; readonly url: string }
@@ -49,9 +48,9 @@ export interface DocumentPart {
 export interface AudioPart {
   readonly type: "audio"
   readonly at: string
-  /** The audio, in base64. */
+  /** Base64. */
   readonly data: string
-  /** The audio format, such as `wav` or `mp3`. */
+  /** Such as `wav` or `mp3`. */
   readonly format: string
 }
 
@@ -63,7 +62,7 @@ export interface ThinkingPart {
   /** The data to send back to the vendor: a signature or the encrypted thought. */
   readonly signature: string | undefined
   readonly signer: Signer
-  /** Whether `signature` is the complete thought. Only the vendor can read it (`redacted_thinking`). */
+  /** Whether `signature` is the complete thought, readable only by the vendor (`redacted_thinking`). */
   readonly redacted: boolean
 }
 
@@ -89,7 +88,7 @@ export interface ToolResultPart {
   readonly cache: CacheMark | undefined
 }
 
-/** A model's words of refusal. */
+/** A refusal that the model wrote. (A filter's refusal is a stop reason without text.) */
 export interface RefusalPart {
   readonly type: "refusal"
   readonly at: string
@@ -100,8 +99,8 @@ export type UserPart = TextPart | ImagePart | DocumentPart | AudioPart | ToolRes
 export type AssistantPart = TextPart | ThinkingPart | ToolCallPart | RefusalPart
 
 /**
- * A turn. Consecutive turns may have the same role. `alternating` joins them for protocols that require alternation. A turn may have no parts. Tool
- * results belong to user turns.
+ * Consecutive turns can have the same role. `alternating` joins them for protocols that require alternation. A turn can have no parts. Tool results
+ * belong to user turns.
  */
 export type Turn =
   | { readonly role: "system" | "developer"; readonly at: string; readonly parts: ReadonlyArray<TextPart> }
@@ -133,7 +132,7 @@ export type Tool =
 export type ToolChoice =
   | { readonly type: "auto" | "none" | "any" }
   | { readonly type: "tool"; readonly name: string; readonly custom: boolean }
-  /** Restricts calls to these tools. With `auto`, the model may also call no tool. */
+  /** Restricts calls to these tools. With `auto`, the model can also call no tool. */
   | { readonly type: "allowed"; readonly mode: "auto" | "any"; readonly names: ReadonlyArray<string> }
 
 export type ResponseFormat =
@@ -146,18 +145,16 @@ export type ResponseFormat =
       readonly strict: boolean | undefined
     }
 
-/** How much the model should reason. */
 export type Effort = "minimal" | "low" | "medium" | "high" | "xhigh" | "max"
 
 export interface Reasoning {
-  /** Whether reasoning is turned off. */
   readonly off: boolean
   readonly effort: Effort | undefined
-  /** The budget in tokens. A vendor that supports only efforts gets the nearest effort. */
+  /** The budget in tokens. A vendor that supports only efforts gets an effort instead (`effortOf`). */
   readonly budget: number | undefined
   /** Whether the model decides how much to reason (`adaptive`). */
   readonly adaptive: boolean
-  /** Whether to show thoughts, or in which style (`auto`, `concise` or `detailed`). `undefined` means the vendor's default. */
+  /** Whether to show thoughts, or the style of their summary (`auto`, `concise` or `detailed`). `undefined` means the vendor's default. */
   readonly summary: boolean | string | undefined
 }
 
@@ -182,7 +179,6 @@ export interface Conversation {
   readonly turns: ReadonlyArray<Turn>
   readonly tools: ReadonlyArray<Tool>
   readonly tool_choice: ToolChoice | undefined
-  /** Whether the model may call several tools in parallel. */
   readonly parallel_tool_calls: boolean | undefined
   /** The maximum number of tokens in the answer, including thoughts. */
   readonly limit: number | undefined

@@ -1,21 +1,20 @@
 /**
  * One step of a streamed answer, in a form common to all protocols.
  *
- * A stream consists of `start`, then parts, then `stop`, then `end`. `usage` may occur anywhere and reports all figures so far. A part begins with
- * its `*_start`, continues with `piece` deltas, and ends with `part_end`. Parts are numbered from 0 in the order they start. Several may be open at
- * once, because the arguments of tool calls may interleave. A broken stream ends with `failure` instead of `end`, and parts may still be open. `end`
- * or `failure` is always last.
+ * A stream consists of `start`, then parts, then `stop`, then `end`. `usage` can occur anywhere and reports all figures so far. A part begins with
+ * its `*_start`, continues with `piece` deltas, and ends with `part_end`. Parts are numbered from 0 in the order they start. Several parts can be
+ * open at once, because the arguments of tool calls can interleave. A broken stream ends with `failure` instead of `end` and can leave parts open.
+ * `end` or `failure` is always last.
  */
 import type { Signer } from "./Conversation.ts"
 import type { Usage } from "./Usage.ts"
 
 /**
- * The reason why a model stopped: its answer is complete (`end`), it calls tools (`tool`), it reached its limit (`length`), it produced a stop
- * sequence (`sequence`), the model or a filter refused (`refusal`), or the vendor paused and expects a request to continue (`pause`).
+ * The reason why a model stopped. `end`: its answer is complete. `tool`: it calls tools. `length`: it reached its limit. `sequence`: it produced a
+ * stop sequence. `refusal`: the model or a filter refused. `pause`: the vendor paused and expects a request to continue.
  */
 export type StopReason = "end" | "tool" | "length" | "sequence" | "refusal" | "pause"
 
-/** The kinds of a vendor's failures. */
 export type FailureKind = "overloaded" | "rate_limit" | "invalid_request" | "vendor"
 
 export interface Failure {
@@ -25,7 +24,7 @@ export interface Failure {
 }
 
 export type Delta =
-  /** The vendor's id for the answer and name for the model, and the usage if the vendor already reports the prompt's usage here. */
+  /** `id` and `model` are the vendor's. `usage` contains the prompt's usage if the vendor reports it this early. */
   | {
       readonly type: "start"
       readonly id: string | undefined

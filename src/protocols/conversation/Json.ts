@@ -1,4 +1,4 @@
-/** Checks JSON values, and reads request fields. A field of the wrong type is recorded as a finding. */
+/** Checks of JSON values, and a reader of request fields that records a finding for each wrong type. */
 import type { JsonObject } from "./Conversation.ts"
 import type { Findings } from "./Uncarriable.ts"
 
@@ -9,7 +9,6 @@ export const textOr = (value: unknown, otherwise: string): string => (typeof val
 
 export const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
-/** Returns the value if it is a non-empty string, otherwise the alternative. */
 export const wordsOr = (value: unknown, otherwise: string): string =>
   typeof value === "string" && value !== "" ? value : otherwise
 
@@ -34,7 +33,7 @@ export const isDeep = (value: unknown, levels = levelsMax): boolean => {
 /** Returns the value's JSON, or `undefined` if the value is nested too deeply or cannot be represented in JSON. */
 export const written = (value: unknown): string | undefined => (isDeep(value) ? undefined : JSON.stringify(value))
 
-/** Parses JSON. Returns `undefined` if it is invalid. */
+/** Returns `undefined` for invalid JSON. */
 export const parsed = (json: string): unknown => {
   try {
     return JSON.parse(json)
@@ -43,7 +42,7 @@ export const parsed = (json: string): unknown => {
   }
 }
 
-/** Parses JSON from a vendor. Returns `undefined` if it is invalid. `NaN` and `Infinity`, which some vendors write, count as `null`. */
+/** Parses JSON from a vendor. Returns `undefined` for invalid JSON, except that `NaN` and `Infinity`, which some vendors write, count as `null`. */
 export const parsedOfVendor = (json: string): unknown => {
   try {
     return JSON.parse(json)
@@ -81,7 +80,7 @@ export const present = (fields: Readonly<Record<string, unknown>>): JsonObject =
   return object
 }
 
-/** Reads request fields that may be absent or `null`, and records a finding for each wrong type. */
+/** Reads request fields, and records a finding for each wrong type. Every field except a `needed` one can be absent or `null`. */
 export class Fields {
   readonly #findings: Findings
   constructor(findings: Findings) {
@@ -98,7 +97,7 @@ export class Fields {
     return typeof value === "string" ? value : this.refuse(at, "must be a string")
   }
 
-  /** Reads a required string. */
+  /** Reads a required, non-empty string. */
   needed(at: string, value: unknown): string {
     if (typeof value === "string" && value !== "") return value
     this.refuse(at, "must be a non-empty string")
@@ -110,7 +109,6 @@ export class Fields {
     return typeof value === "number" && Number.isFinite(value) ? value : this.refuse(at, "must be a number")
   }
 
-  /** Reads a whole number of at least `least`. */
   whole(at: string, value: unknown, least: number): number | undefined {
     if (value === undefined || value === null) return undefined
     return Number.isSafeInteger(value) && (value as number) >= least
@@ -144,7 +142,7 @@ export class Fields {
     return []
   }
 
-  /** Refuses all other fields by name, unless they are `null` or an empty array, because a client may rely on their effect. */
+  /** Refuses the first unknown field that is neither `null` nor an empty array, because a client can rely on its effect. */
   only(body: JsonObject, known: ReadonlySet<string>): void {
     for (const name in body) {
       const value = body[name]

@@ -1,4 +1,4 @@
-/** Handles data URIs, media types, and the vendors' names for the formats of images, files and audio. */
+/** Data URIs, media types, and the vendors' names for image and document formats. */
 import type { Source } from "./Conversation.ts"
 
 /**
@@ -12,11 +12,10 @@ export const sourceOf = (url: string): Source | undefined => {
   return { type: "data", media_type: media_type === "" ? "text/plain" : media_type!, data: url.slice(comma + 1) }
 }
 
-/** Returns the URL of a source. */
 export const urlOf = (source: Source): string =>
   source.type === "url" ? source.url : `data:${source.media_type};base64,${source.data}`
 
-/** Bedrock's document formats by media type. Their names are also file extensions. */
+/** Bedrock's document formats, by media type. Each name is also a file extension. */
 const documents: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "pdf"],
   ["text/csv", "csv"],
@@ -44,7 +43,7 @@ const imageFormats: ReadonlyMap<string, string> = new Map([
 
 export const imageFormat = (media_type: string): string | undefined => imageFormats.get(media_type)
 
-/** Returns the media type for a URL's file extension. */
+/** Returns the media type for the file extension of a URL or file name. */
 export const typeByEnding = (url: string): string | undefined => {
   const ending = /\.(\w{2,4})(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase()
   if (ending === undefined) return undefined

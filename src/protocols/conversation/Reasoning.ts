@@ -2,11 +2,11 @@
  * Translates the amount of reasoning between vendors that use efforts and vendors that use token budgets.
  *
  * Where the specification is silent:
- * - An effort becomes a share of the answer's limit (`shares`), but at least 1,024 tokens. A budget becomes the smallest effort whose share is at
- *   least that budget.
- * - Claude models from 4.6 on get the effort itself. Older Claude models and other models that use Messages get a budget. An effort is only a hint,
- *   so it is dropped if the model would reject it: with a forced tool call, after tool calls whose thoughts are missing, or without room for 1,024
- *   tokens. A budget that the client itself sets is sent unchanged.
+ * - An effort becomes a share of the answer's limit (`shares`), but at least 1,024 tokens. A budget becomes `low` or `medium` if that effort's share
+ *   covers it, otherwise `high`.
+ * - Claude models from 4.6 on get the effort itself. Older Claude models and other models that use Messages get a budget. This budget is only a hint,
+ *   so it is dropped if the model would reject it. That is the case with a forced tool call, after tool calls without their thoughts, and if it
+ *   exceeds the limit. A budget that the client itself sets is sent unchanged.
  */
 import type { AssistantPart, Conversation, Effort, JsonObject, Reasoning } from "./Conversation.ts"
 import { present } from "./Json.ts"
@@ -24,13 +24,13 @@ const shares: Readonly<Record<Effort, number>> = {
 export const isEffort = (value: unknown): value is Effort => typeof value === "string" && Object.hasOwn(shares, value)
 
 const budgetLeast = 1_024
-/** The limit that is assumed for an answer without a limit. */
+/** The assumed token limit of an answer without one. */
 const limitUsual = 32_000
 
 export const budgetOf = (effort: Effort, limit: number | undefined): number =>
   Math.max(budgetLeast, Math.floor((limit ?? limitUsual) * shares[effort]))
 
-/** Returns the effort for reasoning settings, or `undefined` for the model's default. */
+/** Returns the requested effort, or one derived from the budget; `undefined` for the model's default. */
 export const effortOf = ({ budget, effort }: Reasoning, limit: number | undefined): Effort | undefined => {
   if (effort !== undefined || budget === undefined) return effort
   const share = budget / (limit ?? limitUsual)

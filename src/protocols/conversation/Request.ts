@@ -1,4 +1,4 @@
-/** Code shared by all protocols for reading and writing requests. Fields are checked in order, and the first finding is returned. */
+/** Reads and writes requests in any protocol. Fields are checked in order, and the first finding is returned as `Left`. */
 import { Either } from "effect"
 import type { Conversation, JsonObject } from "./Conversation.ts"
 import { Fields, isDeep, isObject } from "./Json.ts"
@@ -6,7 +6,7 @@ import type { RequestOptions, Translation } from "./Translation.ts"
 import { Findings } from "./Uncarriable.ts"
 import type { Uncarriable } from "./Uncarriable.ts"
 
-/** Creates a function that reads a request from a JSON object. */
+/** Creates a function that reads a request. It rejects a value that is not a JSON object or is nested too deeply. */
 export const reading =
   (read: (fields: Fields, body: JsonObject) => Conversation): Translation["readRequest"] =>
   (body) => {

@@ -1,9 +1,9 @@
 /**
- * Code shared by the stream readers and writers of all protocols.
+ * Building blocks of the stream readers and writers of all protocols.
  *
  * Where the specification is silent:
- * - An event that is not a JSON object, or that belongs to a part that never began, is a failure. Unknown events are skipped. A stream whose bytes
- *   end before its answer is complete has also failed.
+ * - An event that is not a JSON object, or that belongs to a part that never began, is a failure. Unknown events are skipped. A stream that ends
+ *   before its answer is complete also fails.
  * - An unknown stop reason becomes `end`, or `tool` if there are tool calls.
  */
 import type { JsonObject } from "./Conversation.ts"
@@ -15,7 +15,7 @@ export const noDeltas: ReadonlyArray<Delta> = []
 
 export const failure = (kind: FailureKind, message: string): Delta => ({ type: "failure", failure: { kind, message } })
 
-/** Builds the failure for a stream that makes no sense. */
+/** Builds the failure of a stream that violates its protocol. `what` describes what the upstream sent. */
 export const senseless = (what: string): Delta => failure("vendor", `the upstream sent ${what}`)
 
 export const cutOff: Delta = failure("vendor", "the upstream's stream was truncated")
@@ -25,7 +25,7 @@ const isLast = (delta: Delta | undefined): boolean => delta?.type === "end" || d
 /** The start of a stream that has no start event. */
 const unnamed: Delta = { type: "start", id: undefined, model: undefined, usage: undefined }
 
-/** Creates a reader of JSON events that reads up to `[DONE]` or the end of the bytes. */
+/** Creates a reader of JSON events. `atEnd` returns the deltas for `[DONE]` or the end of the bytes. */
 export const streamReader = (
   read: (json: JsonObject, event: string | undefined) => ReadonlyArray<Delta>,
   atEnd: () => ReadonlyArray<Delta>
@@ -59,23 +59,23 @@ export const streamReader = (
 
 type Piece = Extract<Delta, { readonly type: "piece" }>
 
-/** The number of consecutive models without a matching event before recognition stops. */
+/** The number of consecutive templates without a matching event before recognition stops. */
 const fruitlessMax = 8
 
 /**
  * Recognizes events that differ from the previous one only in their text fragment. Most events of an answer do, and not parsing them saves most of
- * the time. An event that yields exactly one `piece` delta becomes the model for later events. The first matching event is still parsed, to verify
- * the position of the text. Reading a matching event changes no state.
+ * the time. An event that yields exactly one `piece` delta becomes the template for later events. The first matching event is still parsed, to verify
+ * the position of the text. Later matches bypass the protocol's `read`, because a matching event would not change its state.
  */
 class Pieces {
   private name: string | undefined
-  /** The text before and after the fragment in the model event. Both are empty without a model. */
+  /** The template's text before and after its fragment. Both are empty without a template. */
   private before = ""
   private after = ""
   private index = 0
   private text = ""
   private proven = false
-  /** The fragment of the current event if the model is right. */
+  /** The fragment of the current event according to an unproven template. */
   private expected: string | undefined
   private fruitless = 0
 
@@ -90,7 +90,7 @@ class Pieces {
     return undefined
   }
 
-  /** Updates the model. Must be called for every event that was parsed. */
+  /** Updates the template. Must be called for every event that was parsed. */
   learn(data: string, event: string | undefined, deltas: ReadonlyArray<Delta>): void {
     const { expected } = this
     this.expected = undefined
@@ -145,18 +145,18 @@ const isVerbatim = (text: string): boolean => {
 /** Returns an event's name: the `type` in its data, or the event field if there is no `type`. */
 export const nameOf = (json: JsonObject, event: string | undefined): string | undefined => text(json.type) ?? event
 
-/** Returns the stop reason. Some vendors report only that the answer ended, even after tool calls. */
+/** Returns the stop reason, or `tool` for an answer with calls that only reports its end. Some vendors report tool calls that way. */
 export const stopWith = (reason: StopReason | undefined, calls: boolean): StopReason =>
   calls && (reason === undefined || reason === "end") ? "tool" : (reason ?? "end")
 
 export const event = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
 
 /**
- * Creates a function that reorders interleaved deltas, for protocols that allow only one open part at a time. Deltas of a later part wait until the
- * earlier parts have ended.
+ * Creates a function that reorders interleaved deltas for protocols that allow only one open part at a time. It buffers the deltas of a later part
+ * until the earlier parts have ended.
  */
 export const inSequence = (emit: (delta: Delta) => void): ((delta: Delta) => void) => {
-  /** The index of the open part. `waiting` contains the deltas of other parts, in the order those parts began. */
+  /** The index of the open part, or -1. `waiting` contains the deltas of other parts, in the order those parts began. */
   let open = -1
   const waiting = new Map<number, Array<Delta>>()
   const next = (): void => {

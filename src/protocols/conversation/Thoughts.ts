@@ -1,7 +1,7 @@
 /**
- * Converts the signatures of thoughts between protocols. A vendor accepts only thoughts that it signed, but a client sends back all thoughts that it
- * received, even if another vendor serves the next call. In the protocol of a vendor that did not sign it, a signature is therefore prefixed with its
- * signer's name, as in `google:EsYB...`.
+ * Converts the signatures of thoughts between protocols. A vendor accepts only thoughts that it signed, but a client sends back every thought that it
+ * received, even if another vendor serves the next call. In another vendor's protocol, a signature is therefore prefixed with its signer's name
+ * (`google:EsYB...`).
  *
  * Where the specification is silent:
  * - A thought is sent back only to the family of models that signed it, because other models reject it. Unsigned thoughts are sent only to chat
@@ -28,11 +28,11 @@ export interface Signature {
 
 const named = /^(anthropic|openai|google|unknown)(!?):/
 
-/** Writes a signature for a protocol whose signer is `home`. */
+/** Writes a signature in the protocol of the signer `home`. */
 export const signatureIn = (home: Signer, { redacted, signature, signer }: Signature): string | undefined =>
   signer === home ? signature : `${signer}${redacted ? "!" : ""}:${signature ?? ""}`
 
-/** Reads a signature in a protocol whose signer is `home`. */
+/** Reads a signature in the protocol of the signer `home`. */
 export const signatureOf = (home: Signer, value: unknown): Signature => {
   if (typeof value !== "string" || value === "") return { signature: undefined, signer: home, redacted: false }
   const [prefix, signer, redacted] = named.exec(value) ?? []
@@ -41,10 +41,10 @@ export const signatureOf = (home: Signer, value: unknown): Signature => {
   return { signature: rest === "" ? undefined : rest, signer: signer as Signer, redacted: redacted === "!" }
 }
 
-/** Returns whether a request's JSON contains a thought that another vendor signed. */
+/** Returns whether a request's JSON contains a prefixed signature, that is, a thought that another vendor signed. */
 export const isForeign = (json: string): boolean => foreign.test(json)
 const foreign = /"(?:signature|encrypted_content|data)"\s*:\s*"(?:anthropic|openai|google|unknown)!?:/
 
-/** Returns whether the vendor accepts this thought. */
+/** Returns whether the vendor signed this thought. Vendors reject all others. */
 export const isTakenBy = (home: Signer, { signature, signer }: ThinkingPart): boolean =>
   signer === home && signature !== undefined

@@ -10,19 +10,19 @@ import type { Delta, Failure } from "./Delta.ts"
 import type { Uncarriable } from "./Uncarriable.ts"
 import type { Usage } from "./Usage.ts"
 
-/** The settings of a vendor's request besides the conversation. */
+/** The settings of a vendor's request that are not part of the conversation. */
 export interface RequestOptions {
-  /** The vendor's name for the model. In Google's and Bedrock's protocols, it belongs in the path instead of the body. */
+  /** The vendor's name for the model. In Google's and Bedrock's protocols, the name is in the path instead of the body. */
   readonly model: string
   /** The token limit of the answer, or `undefined` if the upstream accepts none. It replaces the client's limit. Messages requires a limit. */
   readonly limit: number | undefined
   /** Chat's field for the limit. */
   readonly limit_field: "max_completion_tokens" | "max_tokens"
-  /** Whether to stream. In Google's and Bedrock's protocols, the path states this instead of the body. Chat also requests the usage. */
+  /** In Google's and Bedrock's protocols, the path selects streaming instead of the body. A chat request also asks for the usage. */
   readonly stream: boolean
 }
 
-/** The properties of a client's answer besides the model's output. */
+/** The properties of a client's answer that are not the model's output. */
 export interface AnswerOptions {
   /** A unique id of letters, digits, `-` and `_`. The protocol's prefix (`msg_`, `chatcmpl-` or `resp_`) is added to it. */
   readonly id: string
@@ -50,8 +50,8 @@ export interface StreamReader {
   /** Returns the deltas in an event. Unknown events and pings contain none. */
   readonly read: (event: VendorEvent) => ReadonlyArray<Delta>
   /**
-   * Called when there are no more bytes. Returns `end` if the protocol has no last event (Google) and the answer was complete, a `failure` if the
-   * stream was truncated, or no deltas if the stream's own end has been read.
+   * Called when there are no more bytes. Returns `end` if the answer is complete but had no last event, as in Google's protocol. Returns a `failure`
+   * if the stream was truncated, and no deltas if it has already ended.
    */
   readonly close: () => ReadonlyArray<Delta>
 }
@@ -60,7 +60,7 @@ export interface StreamReader {
 export interface StreamWriter {
   /**
    * Returns the server-sent events for a delta, possibly none. The string for `end` completes the client's answer, including chat's `[DONE]`. A
-   * caller that must commit first holds that string back. Bedrock's events also have this form: `event: <name>` and `data: <json>`. An adapter
+   * caller that must commit first withholds that string. Bedrock's events also have this form: `event: <name>` and `data: <json>`. An adapter
    * converts them to frames.
    */
   readonly write: (delta: Delta) => string
@@ -68,21 +68,18 @@ export interface StreamWriter {
 
 export interface Translation {
   readonly protocol: Protocol
-  /** Reads a client's request. `body` may be any JSON value. */
   readonly readRequest: (body: unknown) => Either.Either<Conversation, Uncarriable>
-  /** Writes the body of a vendor's request. */
   readonly writeRequest: (conversation: Conversation, options: RequestOptions) => Either.Either<JsonObject, Uncarriable>
-  /** Returns whether a request for this model contains the conversation's cache breakpoints. */
+  /** Returns whether `writeRequest` writes cache breakpoints for this model. */
   readonly marksCaches: (model: string) => boolean
-  /** Reads a vendor's complete answer with status 200. `Left` contains the vendor's error, or the fault of an invalid answer. */
+  /** Reads the body of a vendor's complete answer with status 200. `Left` contains the vendor's error or describes an invalid answer. */
   readonly readAnswer: (json: unknown) => Either.Either<Answer, Failure>
-  /** Writes a complete answer for the client. */
   readonly writeAnswer: (answer: Answer, options: AnswerOptions) => JsonObject
   readonly reader: () => StreamReader
   readonly writer: (options: StreamOptions) => StreamWriter
   /**
-   * Reads the protocol's usage object: `usage` in an answer or chunk, or Google's `usageMetadata`. Returns `undefined` if it is not an object or
-   * contains neither total.
+   * Reads the protocol's usage object: `usage` in an answer or chunk, or Google's `usageMetadata`. Returns `undefined` for any other value or if
+   * neither total is reported.
    */
   readonly usageOf: (usage: unknown) => Usage | undefined
   /** Writes the protocol's usage object, with the figures that the protocol supports. */

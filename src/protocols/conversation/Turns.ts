@@ -9,7 +9,7 @@ export type Alternating =
 const isEmptyText = (part: { readonly type: string; readonly text?: string }): boolean =>
   part.type === "text" && part.text === ""
 
-/** Returns all instructions in order, except empty ones. */
+/** Returns the texts of all system and developer turns, except empty ones. */
 export const instructionsOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<TextPart> =>
   turns.flatMap((turn) =>
     turn.role === "system" || turn.role === "developer" ? turn.parts.filter((part) => part.text !== "") : []
@@ -34,7 +34,7 @@ export const alternating = (
   return joined as ReadonlyArray<Alternating>
 }
 
-/** Returns whether the conversation ends with the beginning of an answer that the model should continue. */
+/** Returns whether the last turn is the beginning of an answer, for the model to continue. Chat and Responses do not define such turns. */
 export const isPrefilled = ({ protocol, turns }: Conversation): boolean =>
   protocol !== "chat" && protocol !== "responses" && turns.at(-1)?.role === "assistant"
 

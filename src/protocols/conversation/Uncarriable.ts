@@ -7,7 +7,7 @@ export interface Uncarriable {
   readonly why: string
 }
 
-/** Collects findings while a request is read or written. The client gets the first one. */
+/** Keeps the first finding while a request is read or written. */
 export class Findings {
   first: Uncarriable | undefined = undefined
 

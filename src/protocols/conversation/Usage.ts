@@ -2,8 +2,8 @@
  * A vendor's report of a call's usage, in a form common to all protocols. `undefined` means that a figure was not reported.
  *
  * Where the specification is silent:
- * - The two totals include all their parts, even where a vendor's own totals exclude some. Anthropic and Bedrock report input without cache reads and
- *   writes, and Google reports output without thoughts.
+ * - The two totals include all their parts, even where a vendor's own totals exclude some. Anthropic and Bedrock exclude cache reads and writes from
+ *   the input, and Google excludes thoughts from the output.
  * - A figure is a non-negative integer or infinity (`1e999`). The charge caps both at the request's maximum.
  */
 export interface Usage {
@@ -13,13 +13,10 @@ export interface Usage {
   readonly completion_tokens: number | undefined
   /** Prompt tokens that were read from a cache. */
   readonly cached_tokens: number | undefined
-  /** Audio tokens that were read from a cache. */
   readonly cached_audio_tokens: number | undefined
   /** Prompt tokens that were written to a cache for five minutes, or for the vendor's default lifetime. */
   readonly cache_write_tokens: number | undefined
-  /** Prompt tokens that were written to a cache for an hour. */
   readonly cache_write_1h_tokens: number | undefined
-  /** Answer tokens spent on thoughts. */
   readonly reasoning_tokens: number | undefined
   readonly prompt_audio_tokens: number | undefined
   readonly completion_audio_tokens: number | undefined
@@ -45,7 +42,7 @@ export const noUsage: Usage = {
   completion_image_tokens: undefined
 }
 
-/** Returns the value if it is a valid figure. */
+/** Returns the value if it is a valid figure, otherwise `undefined`. */
 export const count = (value: unknown): number | undefined =>
   typeof value === "number" && value >= 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY)
     ? value
@@ -58,6 +55,6 @@ export const sum = (
   third?: number | undefined
 ): number | undefined => (first === undefined ? undefined : first + (second ?? 0) + (third ?? 0))
 
-/** Adds up all tokens written to a cache, for protocols that do not distinguish lifetimes. */
+/** Returns all tokens written to a cache, for protocols that do not distinguish cache lifetimes. */
 export const written = ({ cache_write_1h_tokens, cache_write_tokens }: Usage): number | undefined =>
   cache_write_tokens === undefined ? cache_write_1h_tokens : sum(cache_write_tokens, cache_write_1h_tokens)

@@ -6,7 +6,7 @@
  *   thought precedes the call or follows the text.
  * - Gemini 3 requires a signature for each call. Calls of other models get the placeholder from Google's guide.
  * - An image URL must end with an image's extension, because Gemini also reads videos and documents from URLs.
- * - A tool result is `{ "output": text }` or `{ "error": text }`. Its other parts follow the results. File names are dropped.
+ * - A tool result is `{ "output": text }` or `{ "error": text }`. Its non-text parts follow the results. File names are dropped.
  */
 import type {
   AssistantPart,
@@ -26,7 +26,7 @@ import { typeByEnding } from "../conversation/Media.ts"
 import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import { argumentsOf, inputOf } from "../conversation/ToolCalls.ts"
 
-/** The tool calls in a conversation that is being read. Gemini may identify a result only by the name of its tool. */
+/** The tool calls without a result so far. In Gemini, a result can identify its call by the tool's name alone. */
 export class Calls {
   readonly #open: Array<{ readonly id: string; readonly name: string }> = []
   #count = 0
@@ -178,7 +178,7 @@ const writeResult = (fields: Fields, part: ToolResultPart, names: ReadonlyMap<st
   }
 }
 
-/** Writes a user turn's parts: first the tool results, then the results' other content, then all other parts. */
+/** Writes a user turn's parts: first the tool results, then all other content in order. */
 export const writeUserParts = (
   fields: Fields,
   parts: ReadonlyArray<UserPart>,
@@ -196,7 +196,7 @@ export const writeUserParts = (
   return [...results, ...rest]
 }
 
-/** The signature to send with the calls of another model. */
+/** The placeholder from Google's guide for the signature of another model's call. */
 const noSignature = "skip_thought_signature_validator"
 
 type ModelPart =
@@ -204,7 +204,7 @@ type ModelPart =
   | Pick<ThinkingPart, "type" | "text" | "signature" | "signer" | "redacted">
   | Pick<ToolCallPart, "type" | "id" | "name" | "arguments">
 
-/** Writes the parts of a model turn or an answer. `demands` states whether calls need a signature. */
+/** Writes the parts of a model turn or an answer. `demands` states whether the first call must have a signature. */
 export const writeModelParts = (parts: ReadonlyArray<ModelPart>, demands: boolean): ReadonlyArray<JsonObject> => {
   const out: Array<JsonObject> = []
   let signature: string | undefined

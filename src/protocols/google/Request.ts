@@ -3,8 +3,8 @@
  *
  * Where the specification is silent:
  * - In a translated request, later instructions are moved to `systemInstruction`. `parallel_tool_calls`, `user`, `verbosity`, cache keys and cache
- *   marks are dropped, because Gemini has no fields for them. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas are sent
- *   unchanged (`parametersJsonSchema` and `responseJsonSchema`).
+ *   breakpoints are dropped, because Gemini has no fields for them. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas are
+ *   sent unchanged (`parametersJsonSchema` and `responseJsonSchema`).
  * - Gemini 3 and later models get a reasoning level, and older models a budget. A budget that the client sets is sent unchanged.
  */
 import type {

@@ -15,7 +15,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   const answer = count(usage.candidatesTokenCount)
   const thoughts = count(usage.thoughtsTokenCount)
   if (prompt === undefined && answer === undefined && thoughts === undefined) return undefined
-  // Gemini omits the count if an answer contains no text. Thoughts still count.
+  // Gemini omits the count of an answer without text. The count is then 0 if there are thoughts or if the total equals the prompt.
   const completion = answer ?? (thoughts === undefined && usage.totalTokenCount !== prompt ? undefined : 0)
   return {
     ...noUsage,

@@ -18,7 +18,7 @@ class Writing {
   #start: Start = { type: "text_start", index: 0 }
   #text = ""
   #signature: string | undefined
-  /** The signature for the next call. */
+  /** A signature to attach to the next call. */
   #pending: string | undefined
   #usage: Usage | undefined
   #reason: StopReason = "end"
@@ -41,7 +41,7 @@ class Writing {
     return parts.length === 0 ? "" : this.#chunk({ content: { role: "model", parts } })
   }
 
-  /** Writes a pending signature that no call follows. */
+  /** Writes the pending signature as a separate part, because no call follows it. */
   #flush(): string {
     const signature = this.#pending
     this.#pending = undefined

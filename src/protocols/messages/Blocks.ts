@@ -15,7 +15,6 @@ import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import type { Signature } from "../conversation/Thoughts.ts"
 import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
-/** Reads the cache breakpoint in `cache_control`. */
 export const cacheOf = (control: unknown): CacheMark | undefined =>
   isObject(control) ? (control.ttl === "1h" ? "1h" : "5m") : undefined
 
@@ -160,7 +159,6 @@ const readAssistantPart = (fields: Fields, at: string, block: JsonObject): Assis
 export const readAssistantParts = (fields: Fields, at: string, content: unknown): ReadonlyArray<AssistantPart> =>
   blocksOf(fields, at, content).flatMap(({ at, block }) => readAssistantPart(fields, at, block) ?? [])
 
-/** Decodes text from base64. */
 const decoded = (base64: string): string => Buffer.from(base64, "base64").toString()
 
 const writeSource = (fields: Fields, { at, source }: DocumentPart): JsonObject | undefined => {
@@ -197,7 +195,7 @@ const writeContent = (fields: Fields, part: Content): JsonObject => {
   }
 }
 
-/** Writes a plain string if there is only one text and it has no cache breakpoint. */
+/** Writes a single text without a cache breakpoint as a plain string. */
 export const writeTexts = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 1 && first?.type === "text" && first.cache === undefined) return first.text

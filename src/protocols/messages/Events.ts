@@ -2,7 +2,7 @@
  * Reads and writes the events of Messages streams.
  *
  * Where the specification is silent:
- * - `message_start` reports the prompt's usage if the vendor has reported it by then, otherwise zero. `message_delta` always reports the usage.
+ * - `message_start` reports the prompt's usage if the vendor has reported it by then, otherwise zero. `message_delta` always reports usage.
  * - An answer is complete once `message_delta` contains a stop reason, with or without `message_stop`. The same rule applies to untranslated streams.
  * - Only one block is open at a time. If the deltas of two tool calls alternate, the second call begins after the first has ended.
  */
@@ -27,11 +27,10 @@ import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, readStop, writeFailure, writeStop } from "./Answer.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** A vendor's open block. */
 interface Block {
   /** The index of the part, or -1 if the block is ignored. */
   readonly part: number
-  /** The arguments in the start event. They are needed because some vendors send no argument deltas. */
+  /** The arguments in the start event. Some vendors send no argument deltas. */
   early: string
 }
 
@@ -218,11 +217,10 @@ const startEvent = ({ id, model }: StreamOptions, usage: Usage | undefined): str
 const blockStart = (index: number, block: JsonObject): string =>
   event("content_block_start", JSON.stringify({ type: "content_block_start", index, content_block: block }))
 
-/** Writes the event for a `piece` delta. This happens thousands of times, so only the text is serialized as JSON. */
+/** Writes the event for a `piece` delta. An answer has thousands, so only the text is serialized as JSON. */
 const blockDelta = (index: number, type: string, field: string, text: string): string =>
   `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":${JSON.stringify(text)}}}\n\n`
 
-/** An open part. */
 interface Open {
   readonly type: "text" | "thinking" | "redacted" | "tool"
   readonly signer: Signer
@@ -305,7 +303,7 @@ class Writing {
     }
   }
 
-  /** Ends a part and writes its signature. Only now is the signature complete. */
+  /** Writes the signature of an ended part. Only now is the signature complete. */
   #partEnd(index: number): string {
     const { signature, signer, type } = this.#open
     if (type !== "thinking" && type !== "redacted") return ""

@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - If the cache writes that a vendor reports for each lifetime add up to less than its reported total, the remainder counts as five-minute writes.
- *   (A stream reports the separate figures only at its start, and some vendors send 0 there.)
+ *   (A stream reports the figures for each lifetime only at its start, and some vendors send 0 there.)
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf } from "../conversation/Json.ts"
@@ -38,7 +38,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   }
 }
 
-/** Returns the prompt's uncached tokens. The result is never negative, even if a vendor's figures are inconsistent. */
+/** Returns the prompt tokens that were neither read from nor written to a cache; 0 if a vendor's figures are inconsistent. */
 const uncached = (usage: Usage): number =>
   Math.max(
     0,

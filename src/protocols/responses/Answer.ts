@@ -50,7 +50,7 @@ const kinds: ReadonlyMap<unknown, FailureKind> = new Map([
   ["context_length_exceeded", "invalid_request"]
 ])
 
-/** Reads the failure from an object with `code` and `message`. */
+/** Reads the failure from an object with `code` or `type`, and `message`. */
 export const failureOf = (error: unknown): Failure => {
   const { code, message, type } = objectOf(error)
   return {
@@ -162,7 +162,7 @@ interface CallItem {
   readonly custom: boolean
 }
 
-/** Writes a tool call as an item. `request` is the client's request, where the tool may be in a namespace. */
+/** Writes a tool call as an item. In `request`, the client's request, the tool can be in a namespace. */
 export const callItem = (id: string, call: CallItem, request: JsonObject): JsonObject => {
   const { arguments: written, call_id, custom, status } = call
   const named = ownName(request, call.name)
@@ -175,7 +175,7 @@ export const callItem = (id: string, call: CallItem, request: JsonObject): JsonO
 export const itemId = (kind: "msg" | "rs" | "fc" | "ctc", answer: string, output_index: number): string =>
   `${kind}_${answer}_${output_index}`
 
-/** Writes an answer's output items. Consecutive texts and refusals form one message. */
+/** Consecutive texts and refusals form one message. */
 const writeOutput = (parts: ReadonlyArray<AnswerPart>, { id, request }: AnswerOptions): ReadonlyArray<JsonObject> => {
   const output: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
@@ -208,7 +208,6 @@ const writeOutput = (parts: ReadonlyArray<AnswerPart>, { id, request }: AnswerOp
   return output
 }
 
-/** Writes a response with its state and the client's request fields. */
 export const responseOf = (
   { created, id, model, request }: AnswerOptions,
   state: {

@@ -106,7 +106,7 @@ const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<T
     }
   })
 
-/** Returns the readable text of a reasoning item: its summary, or the thoughts of an open model. */
+/** Returns the readable text of a reasoning item: its summary or, without a summary, the thoughts of an open model. */
 export const thoughtText = ({ content, summary }: JsonObject): string => {
   const texts = (list: unknown) => listOf(list).map((one) => textOr(objectOf(one).text, ""))
   const summaries = texts(summary)
@@ -126,7 +126,7 @@ const readCall = (fields: Fields, at: string, item: JsonObject): ToolCallPart =>
   }
 }
 
-/** Reads the parts of an assistant's item. Returns `undefined` for any other item. */
+/** Returns `undefined` for an item of another role. */
 const readAssistantItem = (fields: Fields, at: string, item: JsonObject): ReadonlyArray<AssistantPart> | undefined => {
   switch (item.type) {
     case "function_call":
@@ -217,7 +217,7 @@ const writeFile = (fields: Fields, { at, context, name, source }: DocumentPart):
 
 const idLengthMax = 64
 
-/** Writes a plain string if the tool returned a single text. */
+/** Writes a single text as a plain string. */
 const writeOutput = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 0) return ""
@@ -261,7 +261,7 @@ const writeThought = (part: ThinkingPart): JsonObject =>
     encrypted_content: part.signature
   })
 
-/** Writes the items of an assistant's turn. Consecutive texts and refusals form one message. */
+/** Consecutive texts and refusals form one message. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined
@@ -281,7 +281,6 @@ const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<Json
   return items
 }
 
-/** Writes the turns as input items. */
 export const writeInput = (fields: Fields, turns: ReadonlyArray<Turn>): ReadonlyArray<JsonObject> => {
   const customs = new Set(
     turns.flatMap((turn) =>

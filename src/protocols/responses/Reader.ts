@@ -2,8 +2,8 @@
  * Reads the events of a Responses stream.
  *
  * Where the specification is silent:
- * - A part begins with its own event or, if a server omits that event, with its first delta. Content without deltas is read from the item's last
- *   event.
+ * - A part begins with its own event or, if a server omits that event, with its first delta. Content without deltas is read from the event that ends
+ *   its part or item.
  * - The parts of a summary form one thought, separated by empty lines.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
@@ -19,7 +19,7 @@ import { usageOf } from "./Usage.ts"
 interface Part {
   readonly index: number
   readonly kind: "text" | "refusal" | "thinking" | "call"
-  /** Whether a delta has arrived. */
+  /** Whether any content has been read. */
   said: boolean
   open: boolean
 }
@@ -28,7 +28,7 @@ class Reading {
   #begun = false
   #parts = 0
   #calls = false
-  /** The parts by item index and content index. */
+  /** The parts, by `output_index` and, for texts and refusals, `content_index`. */
   readonly #known = new Map<string, Part>()
   #deltas: Array<Delta> = []
 

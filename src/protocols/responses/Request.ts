@@ -9,10 +9,10 @@
  *   default value.
  * - For a vendor of another protocol, a namespace becomes a prefix of its tools' names (`Namespaces`).
  * - The vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields are refused.
- * - In a request translated to Responses, `store` is false. If reasoning is enabled, OpenAI's encrypted thoughts are requested, and they are sent
- *   back without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache breakpoints and a tool result's `is_error` are dropped.
- *   A function's `strict` is false by default, as in all other protocols. A Messages conversation that ends with an assistant message is refused. A
- *   token limit below 16 is refused, because OpenAI does not accept it.
+ * - In a request translated to Responses, `store` is false. If the client requests reasoning, OpenAI's encrypted thoughts are requested too, and they
+ *   are sent back without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache breakpoints and a tool result's `is_error` are
+ *   dropped. A function's `strict` is false by default, as in all other protocols. A conversation from Messages, Google or Bedrock that ends with an
+ *   assistant message is refused. A token limit below 16 is refused, because OpenAI does not accept it.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type {
@@ -225,7 +225,7 @@ const writeReasoning = (conversation: Conversation, limit: number | undefined): 
   return effort === undefined && summary === undefined ? undefined : present({ effort, summary })
 }
 
-/** Returns the only leading instruction, if there is exactly one. Responses has a separate field for it. */
+/** Returns the text of a leading system turn with a single part, because Responses has a separate field for it. */
 const leading = (turns: ReadonlyArray<Turn>): string | undefined => {
   const [first] = turns
   return first?.role === "system" && first.parts.length === 1 ? first.parts[0]!.text : undefined

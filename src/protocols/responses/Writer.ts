@@ -1,6 +1,6 @@
 /**
  * Writes the numbered events of a Responses stream. Each item gets an event when it is added, events for its content, and an event when it is done.
- * The first and the last event contain the complete response.
+ * The first two events and the last one contain the response object.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta, Failure, StopReason } from "../conversation/Delta.ts"
@@ -21,12 +21,11 @@ import {
 } from "./Answer.ts"
 import { ownName } from "./Namespaces.ts"
 
-/** An open message with its content so far. */
 interface Message {
   readonly id: string
   readonly output_index: number
   readonly content: Array<JsonObject>
-  /** The number of its open parts. */
+  /** The number of open parts in the message. */
   open: number
 }
 
@@ -37,7 +36,7 @@ interface Part {
   readonly output_index: number
   readonly content_index: number
   readonly message: Message | undefined
-  /** The JSON members that identify where its deltas belong. */
+  /** The JSON members that locate the part in its delta events. */
   readonly place: string
   text: string
   signature: string | undefined
@@ -235,7 +234,7 @@ class Writing {
     return closed + this.#event(`response.${status}`, { response })
   }
 
-  /** Sends both events, as OpenAI does. OpenAI's SDK reacts to the first event, other clients to the second. */
+  /** Sends `error` and `response.failed`, as OpenAI does. OpenAI's SDK reacts to `error`, other clients to `response.failed`. */
   #fail(failure: Failure): string {
     const begun = this.#begin()
     const { code, message } = writeFailure(failure)

@@ -53,7 +53,7 @@ const usageLines = (day: string, result: Json): ReadonlyArray<BilledLine> => {
   })
 }
 
-/** Returns the day of a bucket. The bucket must be a full UTC day inside the window. */
+/** Returns the day of a bucket. Throws `NoBill` unless the bucket is a full UTC day inside the window. */
 const dayOf = ({ ending_at, starting_at }: Json, { first, last }: BillWindow): string => {
   const [start, end] = [parse(textIn(starting_at) ?? ""), parse(textIn(ending_at) ?? "")]
   if (start === undefined || end === undefined || start % dayMillis !== 0 || end - start !== dayMillis)

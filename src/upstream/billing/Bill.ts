@@ -20,16 +20,16 @@ export type BilledKind = (typeof billedKinds)[number]
 export interface BilledLine {
   /** The UTC day: `2026-03-01`. */
   readonly day: string
-  /** The vendor's name for the model, or for a charge that belongs to no model. */
+  /** The vendor's name for the model, or the name of a charge that belongs to no model. */
   readonly model: string
   readonly kind: BilledKind
   /** The number of tokens, or of requests for `request`. Null if the line states none. */
   readonly quantity: number | null
   /** Null if the line reports usage without a price. */
   readonly amount: Nano | null
-  /** The unit of the amount's last digit. It is at least one nano-USD. */
+  /** The precision of the amount: the unit of its last digit, but at least one nano-USD. A sum of lines adds up their precisions. */
   readonly resolution: Nano
-  /** The number of requests, on one line per day and model. */
+  /** The number of requests. Only one line per day and model states it. */
   readonly requests?: number | undefined
   /** The service tier, such as `batch` or `priority`. Absent for the standard tier. */
   readonly tier?: string | undefined
@@ -43,7 +43,7 @@ export interface BillWindow {
   readonly last: string
 }
 
-/** The bill cannot be read. The message must not contain a credential. */
+/** Thrown if a bill cannot be read. The message must not contain a credential. */
 export class NoBill extends Error {}
 
 export interface Amount {
@@ -53,7 +53,7 @@ export interface Amount {
 
 const amountLengthMax = 64
 
-/** Reads a decimal number in units of 10^-`minor` USD (2 for cents). Digits below a nano-USD are rounded half-up. */
+/** Reads a decimal number in units of 10^-`minor` USD (2 for cents), rounded half-up to nano-USD. Throws `NoBill` for any other value. */
 export const amountIn = (value: unknown, minor = 0): Amount => {
   const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : ""
   const amount = text.length > amountLengthMax ? undefined : fromDecimal(text, 9 - minor)
@@ -67,7 +67,7 @@ export const amountIn = (value: unknown, minor = 0): Amount => {
 
 const shortly = (value: unknown): string => JSON.stringify(value).slice(0, 40)
 
-/** Reads a count of tokens or requests. A missing count is 0. */
+/** Reads a count of tokens or requests. A missing count is 0. Throws `NoBill` for any other value. */
 export const countIn = (value: unknown): number => {
   if (value === undefined || value === null) return 0
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value
@@ -87,7 +87,7 @@ export const listIn = (value: unknown, name: string): ReadonlyArray<Json> => {
 export const textIn = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined
 
-/** Refuses an amount in a currency other than USD. */
+/** Throws `NoBill` for any currency other than USD. */
 export const inUsd = (currency: unknown): void => {
   if (typeof currency !== "string" || currency.toLowerCase() !== "usd")
     throw new NoBill(`${shortly(currency ?? null)} is not USD`)

@@ -1,25 +1,24 @@
-/** A vendor's billing API as pure functions: they build the request for a page and read the lines and the next page from the response. */
+/** A vendor's billing API as pure functions, which build the request for a page and read the lines and the next cursor from its response. */
 import type { Redacted } from "effect"
 import type { BilledLine, BillWindow } from "./Bill.ts"
 
 export interface BillPage {
   readonly lines: ReadonlyArray<BilledLine>
-  /** The cursor of the next page; null after the last one. */
+  /** The cursor of the next page; null on the last page. */
   readonly next: string | null
 }
 
 export interface BillingApi {
-  /** The address in production. */
   readonly base_url: string
   /** The reports that together make up the bill. */
   readonly reports: ReadonlyArray<string>
-  /** How long a UTC day's bill may change after the end of the day, in milliseconds. Only then is the day closed. */
+  /** How long a UTC day's bill can change after the end of the day, in milliseconds. The day is closed afterwards. */
   readonly closes_after_ms: number
-  /** The maximum number of days before today that the vendor reports. */
+  /** How many days before today the vendor reports. */
   readonly days_max: number
   readonly headers: (key: Redacted.Redacted) => Readonly<Record<string, string>>
-  /** Builds the path and query of a page. `page` is the cursor from the previous response. */
+  /** Builds the path and query of a page. `page` is the cursor from the previous response; null for the first page. */
   readonly path: (report: string, window: BillWindow, page: string | null) => string
-  /** Reads a page. Throws `NoBill` if it cannot be read. */
+  /** Throws `NoBill` if the page cannot be read. */
   readonly read: (report: string, window: BillWindow, page: string | null, body: unknown) => BillPage
 }

@@ -1,6 +1,6 @@
 /**
  * Reads vendors' bills from CSV files: AWS's Cost and Usage Report 2.0, FOCUS, and Google's billing export. The header determines the format. Lines
- * are summed by UTC day, model and kind.
+ * are summed by UTC day, model, kind and tier.
  *
  * Where the specification is silent:
  * - A line belongs to the UTC day on which its period starts. A time without a zone is in UTC.
@@ -20,14 +20,14 @@ export type BillFormat = (typeof billFormats)[number]
 type Fields = (name: string) => string
 
 interface Reader {
-  /** The columns that the file must contain. Without them, it has a different format. */
+  /** The columns that identify the format. */
   readonly columns: ReadonlyArray<string>
-  /** Reads the lines of a record. Returns none if the record is not about a vendor of models. */
+  /** Returns the lines of a record; none if the record is not about a vendor of models. */
   readonly lines: (field: Fields) => ReadonlyArray<BilledLine>
 }
 
 const recordMax = 200_000
-/** The maximum number of groups. A group is a combination of day, model and kind. */
+/** A group is a combination of day, model, kind and tier. */
 const groupsMax = 200_000
 
 const dayOf = (text: string): string => {
@@ -38,7 +38,7 @@ const dayOf = (text: string): string => {
   return toDay(instant)
 }
 
-/** Finds the kind of token in a usage type or SKU. The more specific names are tested first. */
+/** Finds the kind of token in a usage type or SKU. Specific words are tested before general ones. */
 const kindIn = (text: string): BilledKind | undefined => {
   const words = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, " ")
   if (/cache ?write|cache creation/.test(words)) return /1 ?h(our)?\b/.test(words) ? "cache_write_1h" : "cache_write"
@@ -53,7 +53,7 @@ const tierIn = (text: string): { readonly tier?: string } => {
   return found === null ? {} : { tier: found[1]!.toLowerCase() }
 }
 
-/** Returns the factor of a unit: `1K tokens`, `1M tokens`, `count`. */
+/** Returns the number of tokens in a unit, such as `1K tokens` or `1M tokens`; 1 for any other unit. */
 const factorOf = (unit: string): number => {
   const plain = unit.toLowerCase()
   if (/\b1?k\b|thousand|1000\b/.test(plain)) return 1_000
@@ -68,7 +68,7 @@ const quantityIn = (text: string, unit: string): number | null => {
   return quantity
 }
 
-/** Returns the text before the first word for a kind, region or tier, as in AWS's `USE1-Claude-input-tokens`. */
+/** Removes a leading region and everything from the first word for a kind or tier, as in AWS's `USE1-Claude-input-tokens`. */
 const modelIn = (usage: string): string =>
   usage
     .replace(/^[A-Z]{2,4}\d-/, "")
@@ -164,7 +164,7 @@ const sum = (one: BilledLine, other: BilledLine): BilledLine => ({
   resolution: one.resolution + other.resolution
 })
 
-/** Reads a bill. Memory use grows only with the number of groups. Throws `NoBill` with the number of the invalid line. */
+/** Reads a bill. Rejects with `NoBill`, usually with the number of the invalid line. Memory use grows only with the number of groups. */
 export const readBill = async (
   input: Readable
 ): Promise<{ readonly format: BillFormat; readonly lines: ReadonlyArray<BilledLine> }> => {

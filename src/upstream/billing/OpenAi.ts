@@ -1,6 +1,6 @@
 /**
  * Reads OpenAI's `organization/costs` and `organization/usage/completions`. The costs list amounts by line item, and the usage lists tokens by model.
- * Buckets are UTC days, stated in seconds. The requests require an admin key.
+ * Buckets are UTC days with bounds in seconds since 1970. The requests require an admin key.
  */
 import { Redacted } from "effect"
 import { day as dayMillis, parse, toDay } from "../../kernel/Moment.ts"
@@ -8,12 +8,12 @@ import type { BillingApi } from "./BillingApi.ts"
 import { amountIn, countIn, inUsd, listIn, NoBill, objectIn, textIn } from "./Bill.ts"
 import type { BilledKind, BilledLine, BillWindow, Json } from "./Bill.ts"
 
-/** The maximum number of buckets per page: 180 for costs, 31 for usage by day. */
+/** The maximum number of daily buckets per page, by report. */
 const limits: Readonly<Record<string, number>> = { costs: 180, "usage/completions": 31 }
 
 const secondsOf = (day: string): number => parse(day)! / 1_000
 
-/** The words after the model in a line item, such as `gpt-5, cached input`. */
+/** The kinds by the words after the model in a line item, such as `gpt-5, cached input`. */
 const kinds: Readonly<Record<string, BilledKind>> = {
   input: "input",
   "cached input": "cached_input",
@@ -48,7 +48,7 @@ const usageLines = (day: string, result: Json): ReadonlyArray<BilledLine> => {
   ]
 }
 
-/** Returns the day of a bucket. The bucket must be a full UTC day inside the window. */
+/** Returns the day of a bucket. Throws `NoBill` unless the bucket is a full UTC day inside the window. */
 const dayOf = ({ end_time, start_time }: Json, { first, last }: BillWindow): string => {
   const [start, end] = [countIn(start_time) * 1_000, countIn(end_time) * 1_000]
   if (start % dayMillis !== 0 || end - start !== dayMillis) throw new NoBill("a bucket is not a UTC day")

@@ -39,7 +39,7 @@ export const openRouter: BillingApi = {
 
 export const generationPath = (id: string): string => `/generation?id=${encodeURIComponent(id)}`
 
-/** Reads the lines of one call. `native` tokens are counted by the model's own tokenizer, and these are billed. */
+/** Reads the lines of one call. `native` tokens, counted by the model's own tokenizer, are the ones that are billed. */
 export const generationLines = (body: unknown): ReadonlyArray<BilledLine> => {
   const data = objectIn(objectIn(body).data)
   const [call, model, at] = [textIn(data.id), textIn(data.model), parse(textIn(data.created_at) ?? "")]

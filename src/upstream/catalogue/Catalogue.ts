@@ -1,5 +1,5 @@
 /**
- * The known models with their limits and prices. The file is read on demand and then released, because a service needs only the models in its
+ * The known models with their limits and prices. The file is read on demand and not cached, because a service needs only the models in its
  * configuration.
  */
 import { read } from "./CatalogueFile.ts"
@@ -12,7 +12,6 @@ export interface KnownModel extends Stored {
   readonly vendor: string
   /** The vendor's name for the model. */
   readonly model: string
-  /** The host of the vendor's API. */
   readonly host: string | undefined
 }
 
@@ -24,7 +23,7 @@ export interface Catalogue extends Pick<CatalogueDocument, "day" | "sources"> {
     upstream: { readonly name: string; readonly base_url: string },
     model: string
   ) => KnownModel | undefined
-  /** Returns the most similar ids, if there are any. */
+  /** Returns the most similar ids, possibly none. */
   readonly near: (id: string) => ReadonlyArray<string>
 }
 

@@ -1,4 +1,4 @@
-/** Reads the catalogue file next to this module or next to the bundle. The single executable uses its own module instead. */
+/** Reads the catalogue file next to this module or next to the bundle. The single executable replaces this module. */
 import { readFileSync } from "node:fs"
 
 // In the package, the modules are in a folder below the bundle.

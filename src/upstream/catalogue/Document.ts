@@ -28,12 +28,12 @@ export interface Stored {
   /** If absent, the model accepts only text. */
   readonly input_modalities?: readonly ["text", "image"] | undefined
   readonly limit_field?: "max_tokens" | undefined
-  /** The maximum number of tokens that the vendor adds to a prompt, for its template, for tools or for an image. */
+  /** The maximum numbers of tokens that the vendor adds to a prompt: for its template, for tools, and for each image. */
   readonly max_added_tokens?: number | undefined
   readonly max_tool_tokens?: number | undefined
   readonly max_attachment_tokens?: number | undefined
   readonly price?: Price | undefined
-  /** The prices stated by another source, if they differ. */
+  /** Another source's prices, if they differ. */
   readonly differs?: PriceFields | undefined
 }
 

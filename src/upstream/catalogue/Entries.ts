@@ -10,7 +10,7 @@
  *   name for the model.
  * - If the catalogue lacks a model's price or limit, the entry must state it. Otherwise, the entry is refused.
  * - `{ "catalogue": "openai/*" }` stands for every model in the catalogue whose id begins with `openai/` and whose price and limits are known. The
- *   entry's other settings apply to each of them. A separate entry for one of these models takes precedence.
+ *   entry's other settings apply to each of these models. A separate entry for one of them takes precedence.
  * - Prices come from the catalogue of the running version. They change when the service is upgraded or the entry changes. Earlier charges state the
  *   version of their price.
  */
@@ -19,7 +19,6 @@ import type { Catalogue, KnownModel } from "./Catalogue.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** An error in an entry. */
 export interface Issue {
   readonly path: ReadonlyArray<string | number>
   readonly message: string
@@ -30,7 +29,7 @@ const isFields = (value: unknown): value is Fields =>
 
 const isOfCatalogue = (entry: unknown): entry is Fields => isFields(entry) && Object.hasOwn(entry, "catalogue")
 
-/** Completes the document's entries and reports their errors. The catalogue is read only if an entry refers to one of its models. */
+/** Completes the document's entries and reports their errors. Reads the catalogue only if an entry refers to it. */
 export const withEntries = (
   document: unknown
 ): { readonly document: unknown; readonly issues: ReadonlyArray<Issue> } => {
@@ -59,14 +58,14 @@ export const withEntries = (
 
 const isWildcard = (id: unknown): id is string => typeof id === "string" && id.endsWith("*")
 
-/** An entry with its index in the file, for messages. */
+/** An entry with its index in the file, for error messages. */
 interface Placed {
   readonly entry: unknown
   readonly place: number
 }
 
 /**
- * Replaces each wildcard with its models. The first model takes the wildcard's place, and the others are appended so that the other entries keep
+ * Replaces each wildcard with its models. The first model takes the wildcard's place. The others are appended, so that the following entries keep
  * their indexes.
  */
 const expanded = (
@@ -140,7 +139,6 @@ const wholeEntry = (known: KnownModel, beside: Fields, asked: ReadonlyArray<stri
 const isWholePrice = (price: Fields): boolean =>
   price["prompt_usd_per_million"] !== undefined || price["completion_usd_per_million"] !== undefined
 
-/** Combines the catalogue's price with the entry's price. */
 const priceWith = (known: Fields, beside: unknown): unknown => {
   if (beside === undefined) return known
   if (!isFields(beside) || isWholePrice(beside)) return beside
@@ -151,7 +149,7 @@ const priceWith = (known: Fields, beside: unknown): unknown => {
 
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
 
-/** Combines the tiers for longer prompts, in order. An invalid value is returned unchanged, so that the schema rejects it. */
+/** Combines and sorts the tiers for longer prompts. Returns an invalid value unchanged, so that the schema rejects it. */
 const tiersWith = (known: unknown, beside: unknown): unknown => {
   if (!Array.isArray(known) || !Array.isArray(beside) || !beside.every(isFields)) return beside
   const tiers = new Map<unknown, Fields>()
@@ -164,7 +162,7 @@ const tiersWith = (known: unknown, beside: unknown): unknown => {
   )
 }
 
-/** Finds the upstreams that have the vendor's name or host. */
+/** Returns the names of the upstreams with the vendor's name or host. */
 const upstreamsOf = ({ host, vendor }: KnownModel, upstreams: Fields): ReadonlyArray<string> =>
   Object.entries(upstreams).flatMap(([name, upstream]) => {
     const address = isFields(upstream) ? upstream["base_url"] : undefined
@@ -172,13 +170,13 @@ const upstreamsOf = ({ host, vendor }: KnownModel, upstreams: Fields): ReadonlyA
     return name === vendor || isAtHost ? [name] : []
   })
 
-/** Builds messages about the values that the entry must still state. */
+/** Returns a message for each required value that neither the entry nor the catalogue states. */
 const missing = ({ id }: KnownModel, entry: Fields): ReadonlyArray<string> =>
   ["price", "context_length", "max_output_tokens"]
     .filter((field) => entry[field] === undefined)
     .map((field) => `the catalogue states no ${field} for ${id}: add it to this entry`)
 
-/** Builds a message if no upstream, or more than one, has the vendor's name or host. */
+/** Returns a message unless exactly one upstream has the vendor's name or host. */
 const ambiguous = ({ host, vendor }: KnownModel, asked: ReadonlyArray<string>): ReadonlyArray<string> => {
   if (asked.length === 1) return []
   const which = host === undefined ? `the name ${vendor}` : `the name ${vendor} or the host ${host}`

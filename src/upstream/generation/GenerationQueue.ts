@@ -1,7 +1,4 @@
-/**
- * Submits, polls, fetches and cancels jobs of vendors that queue images and videos, such as fal. This module defines the wire format and interprets
- * the responses.
- */
+/** Submits, polls, fetches and cancels jobs at vendors that queue images and videos, such as fal. Only this module knows their wire format. */
 import { Data, Effect, Redacted } from "effect"
 import type { Admission } from "../../books/gate/Gate.ts"
 import { isObject, messageOf, readJson, refusalOf, retryAfterOf } from "../wire/Failures.ts"
@@ -16,15 +13,14 @@ import type { Whole, WireRequest } from "../wire/Wire.ts"
 /** The vendor rejected the job. `words` contains its message. */
 export class JobRejected extends Data.TaggedError("JobRejected")<{ readonly words: UpstreamWords }> {}
 
-/** The vendor is currently not accepting jobs. It may state how many seconds to wait. */
+/** The vendor is currently not accepting jobs. `retry_after` is in seconds, if the vendor states it. */
 export class VendorBusy extends Data.TaggedError("VendorBusy")<{
   readonly words: { readonly retry_after?: number }
 }> {}
 
-/** The vendor sent no response, or an unexpected one. The reason is for the log and must never reach a caller. */
+/** The vendor sent no response or an unexpected one. The reason is for the log and must never reach a caller. */
 export class VendorUnavailable extends Data.TaggedError("VendorUnavailable")<{ readonly reason: string }> {}
 
-/** The reasons why a vendor did not accept a job. */
 export type NotTaken = JobRejected | VendorBusy | VendorUnavailable
 
 export interface Taken {
@@ -49,7 +45,7 @@ export type Result =
 const answerMegabytesMax = 8
 const answerBytesMax = answerMegabytesMax * 1024 * 1024
 
-/** The members to omit from a result that is too long, so that its other members can still be read. */
+/** With an outline, a result beyond the size limit is reported as `lost`. Without one, the request would fail as `Unreachable`. */
 const longOutput: LongMembers = { names: new Set(["url"]), depth: 3 }
 
 const whole = (value: unknown): number | null =>
@@ -87,7 +83,7 @@ const ask = (
     )
     .pipe(Effect.mapError(({ reason }) => new VendorUnavailable({ reason })))
 
-/** The options of a poll. A poll costs nothing, so it is aborted if the caller disconnects. */
+/** Options for polls and results. These requests cost nothing, so they are aborted if the caller disconnects. */
 const looking = { read_on: false } as const
 
 const unavailable = ({ status }: Whole) => new VendorUnavailable({ reason: `status ${status}` })
@@ -165,7 +161,7 @@ export const result = Effect.fnUntraced(function* (
   return yield* unavailable(answer)
 })
 
-/** Tries to cancel a job. Returns `completed` if the job had already completed. */
+/** Asks the vendor to cancel a job. Returns `completed` if the job had already completed, otherwise `asked`. */
 export const cancel = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,

@@ -1,7 +1,4 @@
-/**
- * Fetches issuers' discovery documents. Concurrent callers share one request. A document is cached for an hour, and a failed request may be repeated
- * after a second.
- */
+/** Fetches issuers' discovery documents. Concurrent callers share one request. A document is cached for an hour, and a failure for a second. */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Scope } from "effect"
 import { IdentityProviderUnavailable } from "./Problems.ts"
@@ -19,9 +16,8 @@ type Endpoint = "jwks_uri" | "authorization_endpoint" | "token_endpoint" | "user
 
 interface Known {
   readonly document: Deferred.Deferred<Document>
-  /** When the next request is due; infinite while a request is running. */
+  /** When the next request is due, in milliseconds since 1970; infinite while a request is running. */
   until: number
-  /** The last document that the issuer returned. */
   last: Document
   /** Whether the last request returned a document; `undefined` before the first response. */
   reachable: boolean | undefined
@@ -64,14 +60,14 @@ export const make = (scope: Scope.Scope) => {
   const documentOf = (issuer: string): Effect.Effect<Document> =>
     Effect.flatMap(requested(issuer), ({ document }) => Deferred.await(document))
 
-  /** Returns a URL from an issuer's discovery document. */
+  /** Returns a URL from an issuer's discovery document. Fails with `IdentityProviderUnavailable` if the document does not contain it. */
   const endpointOf = (issuer: string, endpoint: Endpoint) =>
     Effect.flatMap(documentOf(issuer), (document) => {
       const address = text(document?.[endpoint])
       return URL.canParse(address) ? Effect.succeed(new URL(address).href) : new IdentityProviderUnavailable()
     })
 
-  /** Returns whether the last request succeeded. It does not wait, but starts the next request if that is due. */
+  /** Returns whether the last request succeeded; `undefined` before the first response. Starts a request that is due, but does not wait for it. */
   const isReachable = (issuer: string): Effect.Effect<boolean | undefined> =>
     Effect.map(requested(issuer), ({ reachable }) => reachable)
 

@@ -13,8 +13,8 @@ export interface ProviderTokens {
 }
 
 /**
- * Fetches JSON. A 4xx status is attributed to the request, and any other failure to the provider. Redirects are rejected, because they could leak the
- * secret.
+ * Fetches JSON. A 4xx status other than 429 fails with `IdentityRejected`, and any other failure with `IdentityProviderUnavailable`. Redirects are
+ * rejected, because they could leak the secret.
  */
 const json = (url: string, request: RequestInit): Effect.Effect<unknown, Failure> =>
   Effect.flatMap(
@@ -44,7 +44,7 @@ const formEncoded = (value: string): string => new URLSearchParams({ v: value })
 const basic = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString("base64")}`
 
-/** Exchanges a code for tokens. `methods` lists the token endpoint's authentication methods. */
+/** Exchanges a code for tokens. `methods` lists the authentication methods of the token endpoint, if its issuer states them. */
 export const exchanged = (
   endpoint: string,
   { client_id = "", client_secret }: ProviderSettings,
@@ -73,6 +73,5 @@ export const exchanged = (
   })
 }
 
-/** Reads one of the user's resources with the user's access token. */
 export const readWith = (access_token: string, url: string, headers: Readonly<Record<string, string>> = {}) =>
   json(url, { headers: { accept: "application/json", ...headers, authorization: `Bearer ${access_token}` } })

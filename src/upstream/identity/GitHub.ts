@@ -1,5 +1,5 @@
 /**
- * Signs users in with GitHub. It supports OAuth 2.0 without ID tokens, so the user and the user's addresses are read from its API.
+ * Signs users in with GitHub. GitHub supports OAuth 2.0 without ID tokens, so the user and the user's email addresses are read from its API.
  *
  * Where the specification is silent:
  * - The address is the user's primary address, if GitHub has verified it. A user without a verified primary address signs in without an address.
@@ -23,7 +23,6 @@ export const authorizationEndpoint = ({ issuer }: ProviderSettings): string =>
 /** The API refuses requests without a user agent. */
 const headers = { accept: "application/vnd.github+json", "user-agent": "tollgate" }
 
-/** Exchanges the code and reads the user. */
 export const redeemed = Effect.fnUntraced(function* (
   provider: ProviderName,
   settings: ProviderSettings,

@@ -50,11 +50,10 @@ export interface IdentityContract {
   ) => Effect.Effect<VerifiedIdentity, IdentityProblem>
   /** Exchanges the code from the provider's page for the user's identity. */
   readonly redeem: (provider: ProviderName, redemption: Redemption) => Effect.Effect<VerifiedIdentity, Failure>
-  /** The configured providers, in the order of the configuration. */
+  /** In the order of the configuration. */
   readonly configured: ReadonlyArray<ProviderName>
-  /** Returns the provider's display name. */
   readonly nameOf: (provider: ProviderName) => string
-  /** Returns how the browser returns: with a `code`, or by posting an ID token in a `form`. */
+  /** Returns whether the browser comes back with a `code` or posts an ID token in a `form`. */
   readonly flowOf: (provider: ProviderName) => "code" | "form"
   /** Builds the URL of the provider's sign-in page. The page sends the browser back to `redirect_uri`. */
   readonly signInPage: (
@@ -69,7 +68,7 @@ export interface IdentityContract {
       readonly login_hint?: string
     }
   ) => Effect.Effect<string, IdentityProviderUnavailable | IdentityProviderUnconfigured>
-  /** Returns the providers whose last request failed. Starts the next request if that is due, without waiting for it. */
+  /** Returns the providers that failed their last discovery request. Starts requests that are due, but does not wait for them. */
   readonly unreachable: Effect.Effect<ReadonlyArray<ProviderName>>
 }
 
@@ -122,7 +121,7 @@ const settingsOf = ({ providers }: Dependencies, provider: ProviderName) => {
 
 // ---- tokens -------------------------------------------------------------------------------------------------------------
 
-/** Fetches the provider's published keys, and fetches them again for an unknown key id. */
+/** Returns the provider's key set. The set fetches the published keys, and fetches them again for an unknown key id. */
 const keysOf = Effect.fnUntraced(function* (
   { discovery, keySets }: Dependencies,
   provider: ProviderName,
@@ -139,7 +138,7 @@ const keysOf = Effect.fnUntraced(function* (
   return keys
 })
 
-/** Returns the claims of a valid token that this issuer signed for one of the audiences. */
+/** Verifies that this issuer signed the token for one of the audiences, and returns its claims. */
 const claimsOf = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   provider: ProviderName,
@@ -167,8 +166,8 @@ const claimsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * The error codes of jose for faults of the key set instead of the token: a wrong status or invalid JSON (both use the generic code), an invalid key
- * set, or a timeout.
+ * The error codes of jose for faults of the key set instead of the token: an invalid key set, a timeout, and the generic code. The generic code
+ * stands for a wrong status or invalid JSON.
  */
 const providerFaults: ReadonlySet<string> = new Set([
   errors.JOSEError.code,
@@ -199,8 +198,6 @@ const identityOf = (
 const verifying = (dependencies: Dependencies): IdentityContract["verify"] =>
   Effect.fn("Identity.verify")(function* (provider, { access_token, id_token, nonce }) {
     const settings = yield* settingsOf(dependencies, provider)
-    // An access token must also be signed for one of our audiences. If opaque tokens were accepted, any other application could sign its users in
-    // here.
     const token = id_token || access_token
     if (token === undefined || token === "") {
       return yield* new InvalidRequest({ message: "id_token: required", field: "id_token", rule: "required" })
@@ -223,7 +220,7 @@ const redeeming = (dependencies: Dependencies): IdentityContract["redeem"] =>
     if (settings.kind === "github") return yield* GitHub.redeemed(provider, settings, redemption)
     const { client_id, issuer } = settings
     const { iss, nonce } = redemption
-    // Reject a response that another issuer sent to this issuer's address (RFC 9207).
+    // Reject a response that another issuer sent to this issuer's redirect URI (RFC 9207).
     if (iss !== undefined && iss !== issuer) return yield* new IdentityRejected()
     const { discovery } = dependencies
     const endpoint = yield* discovery.endpointOf(issuer, "token_endpoint")
@@ -237,7 +234,7 @@ const redeeming = (dependencies: Dependencies): IdentityContract["redeem"] =>
     return yield* identityOf(provider, settings, { ...more, ...claims })
   })
 
-/** Reads the claims from the userinfo endpoint, if the provider has one. They must be about the same user. */
+/** Reads the claims from the userinfo endpoint, if the provider has one. Fails with `IdentityRejected` if they are about another user. */
 const userInfo = Effect.fnUntraced(function* (
   { discovery }: Dependencies,
   issuer: string,

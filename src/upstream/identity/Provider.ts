@@ -11,14 +11,13 @@ export interface ProviderSettings {
   readonly issuer: string
   /** The client ids that are accepted as the audience of the provider's tokens. */
   readonly audiences: ReadonlyArray<string>
-  /** The URL of the provider's keys; by default, the URL in its discovery document. */
+  /** The URL of the provider's keys. The default is the one in its discovery document. */
   readonly jwks_uri?: string | undefined
   /** Whether an address counts as verified unless the token states otherwise. */
   readonly trust_email?: boolean | undefined
   /** The client id for the code flow. Without it, browsers sign in with a posted ID token and no secret is needed. */
   readonly client_id?: string | undefined
   readonly client_secret?: Redacted.Redacted | undefined
-  /** The label on the sign-in button. */
   readonly name?: string | undefined
   readonly scope?: string | undefined
   /** The claim that lists the user's groups. Dots address nested claims. */
@@ -27,7 +26,6 @@ export interface ProviderSettings {
   readonly api_url?: string | undefined
 }
 
-/** A user verified by the provider. */
 export interface VerifiedIdentity {
   readonly provider: ProviderName
   readonly subject: string
@@ -35,7 +33,6 @@ export interface VerifiedIdentity {
   readonly email: string
   readonly email_verified: boolean
   readonly name: string
-  /** The groups of the configured claim. */
   readonly groups?: ReadonlyArray<string> | undefined
 }
 
@@ -43,7 +40,6 @@ export interface VerifiedIdentity {
 export interface Redemption {
   readonly code: string
   readonly redirect_uri: string
-  /** The PKCE verifier. */
   readonly verifier: string
   /** The nonce that the ID token must contain. */
   readonly nonce: string
@@ -76,6 +72,6 @@ export const groupsIn = (claims: Claims, { groups_claim = defaultGroupsClaim }: 
   return listed.filter((group): group is string => typeof group === "string" && group !== "")
 }
 
-/** Returns whether the claims state the groups, even if there are none. */
+/** Returns whether the claims state the groups, even as an empty list. */
 export const statesGroups = (claims: Claims, { groups_claim = defaultGroupsClaim }: ProviderSettings): boolean =>
   claimAt(claims, groups_claim) !== undefined

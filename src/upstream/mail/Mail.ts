@@ -17,7 +17,7 @@ export interface Message {
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** The Message-ID without brackets. All attempts use the same id, so that the receiver recognizes a second copy. */
+  /** The Message-ID without brackets. All attempts use the same id, so that a recipient's server can recognize duplicates. */
   readonly id: string
 }
 
@@ -51,5 +51,5 @@ const make = (settings: MailSettings): MailContract => ({
     )
 })
 
-/** Extracts the bare address from a sender. */
+/** Extracts the bare address from a sender such as `Tollgate <no-reply@example.com>`. */
 export const addressOf = (from: string): string => /<([^>]+)>/.exec(from)?.[1] ?? from

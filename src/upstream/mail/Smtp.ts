@@ -1,6 +1,6 @@
 /**
- * Sends email over SMTP with nodemailer. It uses nodemailer's composer and connection. It does not use nodemailer's transport, because the transport
- * does not report whether a connection ended before or after the email was sent.
+ * Sends email over SMTP with nodemailer's composer and connection. Its transport is not used, because it does not report whether a connection ended
+ * before or after the email was sent.
  */
 import { Effect, Redacted } from "effect"
 import MailComposer from "nodemailer/lib/mail-composer"
@@ -19,7 +19,7 @@ const compose = ({ from }: MailSettings, { id, subject, text, to }: Message): Pr
   // Pass the recipient as an object, because a string would be parsed for further recipients.
   new MailComposer({ from, to: { name: "", address: to }, subject, text, messageId: `<${id}>` }).compile().build()
 
-/** Sends one email to the server, over its own connection. */
+/** Sends one email to the server, over a new connection. */
 const hand = (settings: MailSettings, to: string, bytes: Buffer): Effect.Effect<void, MailFailed> =>
   Effect.async((resume) => {
     const { host, password, port, secure, user } = settings

@@ -1,15 +1,15 @@
 /**
- * Fetches access tokens from a vendor's token endpoint, for a Google Cloud service account (RFC 7523, with a signed assertion) or a Microsoft Entra
- * application (RFC 6749, section 4.4, with an id and a secret). Both need a single POST. `google-auth-library` and `@azure/identity` do much more
- * (metadata servers, command lines, browsers) and contain their own HTTP clients.
+ * Fetches access tokens from a vendor's token endpoint. A Google Cloud service account sends a signed assertion (RFC 7523), and a Microsoft Entra
+ * application an id and a secret (RFC 6749, section 4.4). Both need a single POST. `google-auth-library` and `@azure/identity` do much more (metadata
+ * servers, command lines, browsers) and contain their own HTTP clients.
  *
  * Where the specification is silent:
  * - The first request that needs a token fetches it, and concurrent requests share it. During the last fifth of the token's lifetime (at most five
  *   minutes), the next request starts fetching a new token and uses the old one in the meantime.
  * - After a failure, an endpoint is not called again for a second. A request without a token is not sent. It fails like a request to an unreachable
  *   upstream, so the next upstream is tried and nothing is charged.
- * - A token that the vendor rejects (401) is dropped, and the next request fetches a new one. A token that is less than a minute old is not dropped,
- *   because the vendor would probably reject a new one as well and each call would contact the endpoint.
+ * - A token that the vendor rejects (401) is dropped, and the next request fetches a new one. A token that is less than a minute old is not dropped.
+ *   The vendor would probably reject a new one as well, and each call would contact the endpoint.
  */
 import { Clock, Deferred, Effect, FiberId, Redacted } from "effect"
 import type { Scope } from "effect"
@@ -22,7 +22,7 @@ export interface GoogleAccount {
   readonly kind: "google_cloud"
   readonly client_email: string
   readonly private_key_id: string
-  /** The private key in PEM. */
+  /** PEM. */
   readonly private_key: Redacted.Redacted
   readonly token_uri: string
 }
@@ -48,7 +48,7 @@ export interface AccessTokens {
 }
 
 const googleScope = "https://www.googleapis.com/auth/cloud-platform"
-/** The lifetime of an assertion, in seconds. Google allows no longer lifetime. */
+/** The lifetime of an assertion, in seconds: the longest that Google allows. */
 const assertionSeconds = 3_600
 const patience = 10_000
 const answerMax = 65_536
@@ -61,12 +61,11 @@ const aheadMax = 300_000
 interface Token {
   readonly text: string
   readonly given_at: number
-  /** When the next request starts to fetch a new token. */
+  /** From this time on, the next request starts to fetch a new token. */
   readonly replace_at: number
   readonly expires_at: number
 }
 
-/** Builds the form for the token endpoint. */
 const requestOf = async (holder: TokenHolder, now: number): Promise<URLSearchParams> => {
   if (holder.kind === "entra") {
     const { client_id, client_secret, scope } = holder

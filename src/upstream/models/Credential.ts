@@ -13,13 +13,12 @@ import { toDate } from "../../kernel/Moment.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { WireRequest } from "../wire/Wire.ts"
 
-/** The headers that can contain a key. */
 export const keyHeaders = ["bearer", "x-api-key", "api-key", "x-goog-api-key"] as const
 export type KeyHeader = (typeof keyHeaders)[number]
 
 /** An AWS access key for signing requests (Signature Version 4). */
 export interface AwsCredential {
-  /** The region, such as `us-east-1`. */
+  /** Such as `us-east-1`. */
   readonly region: string
   readonly access_key_id: Redacted.Redacted
   readonly secret_access_key: Redacted.Redacted
@@ -27,11 +26,10 @@ export interface AwsCredential {
   readonly session_token?: Redacted.Redacted | undefined
 }
 
-/** Returns the default header for a key in this protocol. */
 export const usualHeader = (protocol: ProtocolName): KeyHeader =>
   protocol === "messages" ? "x-api-key" : protocol === "google" ? "x-goog-api-key" : "bearer"
 
-/** Builds the header that contains a key, or no header if the key is empty. */
+/** Returns no header if the key is empty. */
 export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Record<string, string>> => {
   const value = Redacted.value(key)
   if (value === "") return noHeader

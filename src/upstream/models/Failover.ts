@@ -17,7 +17,7 @@ import type { Upstream } from "./Upstreams.ts"
 /** The response was charged but is unusable. No other upstream is tried, because that would charge the caller twice. */
 export class Spent extends Data.TaggedError("Spent")<{ readonly problem: UpstreamFailed }> {}
 
-/** Settles a call whose response is unusable, at its cost. The caller gets an upstream failure. */
+/** Charges the call for an unusable response and fails with `Spent`, which contains the caller's problem. */
 export const spent = (
   upstream: Upstream,
   admission: Admission,
@@ -41,9 +41,9 @@ export interface Watch<Way, E> {
 }
 
 /**
- * Tries the routes in order. The next route is tried only if it might avoid the failure, and never after a response has begun. A route that cannot
- * send the request (`InvalidRequest`) is skipped, and the failure of an earlier route is returned instead. If the caller has disconnected, the call
- * fails with the interruption. `isLast` is true for the last route.
+ * Tries the routes in order. The next route is tried only if it might avoid the failure, and never after a response has begun. If a route cannot send
+ * the request (`InvalidRequest`), the failure of an earlier route (`before`) is returned instead. If the caller has disconnected, the call fails with
+ * the interruption. `isLast` is true for the last route.
  */
 export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | Busy | InvalidRequest>(
   ways: ReadonlyArray<Way>,
@@ -55,7 +55,7 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | B
   return Effect.catchAll(attempt(first!, others.length === 0), (problem): Effect.Effect<A, E | UpstreamFailed> => {
     failed?.(first!, problem)
     if (problem._tag === "Spent") return Effect.interruptible(Effect.fail((problem as Spent).problem))
-    // The upstream has responded, and the gate is still writing the charge.
+    // The upstream has responded, so another attempt would charge the caller twice.
     if (problem._tag === "BooksUnavailable" || problem._tag === "Busy") return Effect.fail(problem)
     const said = problem._tag === "InvalidRequest" ? (before ?? problem) : problem
     return problem._tag === "UpstreamRejected" || others.length === 0
@@ -70,15 +70,14 @@ export const firstOf = <Way, A, E extends UpstreamProblem | BooksUnavailable | B
 /** Fails with the interruption if the caller has disconnected. */
 export const stillThere = Effect.interruptible(Effect.void)
 
-/** The maximum size of a response, in bytes. */
 export const answerBytesMax = 64 * 1024 * 1024
 
 /** A complete response that is a JSON object, as bytes and as a value. */
 export interface Answered {
   readonly bytes: Buffer
-  /** The response's value, or the outline of a long response. */
+  /** The value, or the outline of a long response. */
   readonly body: Readonly<Record<string, unknown>>
-  /** The byte positions of the values that are empty in `body`, for a long response. */
+  /** For a long response, the byte positions of the values that are empty in `body`. */
   readonly emptied: ReadonlyArray<Place> | undefined
   /** Whether the bytes were dropped because they did not fit in memory. */
   readonly lost: boolean
@@ -103,7 +102,7 @@ export interface Question {
   readonly long?: LongMembers | undefined
 }
 
-/** Requests a JSON object from one upstream. */
+/** Requests a JSON object from one upstream. Fails with `Spent` if the response is unusable but has a cost. */
 export const ask = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,

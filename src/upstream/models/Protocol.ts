@@ -17,7 +17,6 @@ export const protocolNames = [
 ] as const
 export type ProtocolName = (typeof protocolNames)[number]
 
-/** The protocols that clients can use. */
 export type ClientProtocol = "chat" | "text" | "messages" | "responses"
 
 /** The default protocols of an upstream. */

@@ -6,27 +6,23 @@ import type { UnitPrice } from "../../kernel/Price.ts"
 import { NonEmpty } from "../../kernel/Setting.ts"
 
 export interface Provider {
-  /** Callers select it by this name. */
   readonly id: string
   readonly name: string
   readonly description: string
-  /** The name of its upstream in the configuration. */
   readonly upstream: string
 }
 
-/** The configuration fields of every provider. */
 export const providerFields = {
-  /** Callers select it by this name. */
+  /** Callers select the provider by this name. */
   id: NonEmpty,
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
-  /** The name of its upstream in the configuration. */
+  /** The configured name of the provider's upstream. */
   upstream: NonEmpty
 } as const
 
-/** The configuration fields of every model. */
 export const modelFields = {
-  /** Callers select it by this name. */
+  /** Callers select the model by this name. */
   id: NonEmpty,
   /** The upstream's name for the model; the id by default. */
   model: Schema.optional(NonEmpty)
@@ -38,17 +34,16 @@ export const named = <E extends { readonly id: string; readonly name?: string | 
   name: entry.name ?? entry.id
 })
 
-/** The response of the documented routes that list providers. */
 export const ProviderNames = Schema.Struct({ providers: Schema.Array(Schema.String) }).annotations({
   identifier: "ProviderNames"
 })
 
-/** The list of providers that the routes below `/v1/tools` return. */
+/** The response of the routes below `/v1/tools`. */
 export const ProviderList = Schema.Struct({
   providers: Schema.Array(Schema.Struct({ id: Schema.String, name: Schema.String, description: Schema.String }))
 }).annotations({ identifier: "ProviderList" })
 
-/** The models for speech or transcription, in order of preference. */
+/** The models for speech or transcription, in the order of the configuration. */
 export const ToolModelList = Schema.Struct({
   models: Schema.Array(
     Schema.Struct({
@@ -90,7 +85,6 @@ export const listOf = (providers: ReadonlyArray<Provider>) => ({
 /** No provider has this name. Over HTTP, this is an `InvalidRequest` for the field `provider`. */
 export class UnknownProvider extends InvalidRequest {
   readonly provider: string
-  /** The known names. */
   readonly providers: ReadonlyArray<string>
 
   // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is constructed from a name but decoded as an InvalidRequest
@@ -104,7 +98,6 @@ export class UnknownProvider extends InvalidRequest {
 /** No model has this name. Over HTTP, this is an `InvalidRequest` for the field `model`. */
 export class UnknownModel extends InvalidRequest {
   readonly model: string
-  /** The known names. */
   readonly models: ReadonlyArray<string>
 
   // @effect-diagnostics-next-line overriddenSchemaConstructor:off -- it is constructed from a name but decoded as an InvalidRequest

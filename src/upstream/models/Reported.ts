@@ -16,5 +16,5 @@ export const believed = (reported: unknown, most: number, estimate: number): Fig
   return { count: isCount ? most : Math.min(estimate, most), usage_source: "estimated" }
 }
 
-/** Estimates the number of tokens at four bytes per token, the usual average for English text. */
+/** Estimates the number of tokens at four bytes per token, as is typical of English text. */
 export const tokensEstimated = (bytes: number): number => Math.ceil(bytes / 4)

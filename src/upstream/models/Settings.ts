@@ -16,12 +16,12 @@ const KeyHeader = Schema.Literal(...keyHeaders).annotations({
   message: () => ({ message: `must be one of ${keyHeaders.join(", ")}`, override: true })
 })
 
-/** A timeout. Node's timers cannot run for more than 24 days. */
+/** At most 23 days, because Node's timers cannot run for more than 24. */
 const TotalSeconds = Seconds.pipe(
   Schema.lessThanOrEqualTo(2_000_000_000, { message: () => "must be at most 2000000 seconds" })
 )
 
-/** The names and values that are added to every request. They must not be credentials. */
+/** Names and values to add to every request. They must not be credentials. */
 const Texts = Schema.optional(Schema.Record({ key: NonEmpty, value: Schema.String }))
 
 /** Signs requests with an AWS access key. Each field except `region` is the name of an environment variable. */
@@ -45,14 +45,14 @@ const EntraEntry = Schema.Struct({
   scope: Schema.optionalWith(NonEmpty, { default: () => "https://cognitiveservices.azure.com/.default" })
 })
 
-/** The kinds of credentials. An upstream may have at most one. */
+/** An upstream can have at most one of these credentials. */
 const credentials = ["api_key_env", "api_key", "aws", "google_cloud", "entra"] as const
 
 const UpstreamFields = Schema.Struct({
   base_url: Address,
   /** The environment variable that contains the key. */
   api_key_env: Schema.optional(NonEmpty),
-  /** The key itself, for upstreams whose key is not a secret, such as a local server. */
+  /** The key itself, if it is not a secret, as for a local server. */
   api_key: Schema.optional(Schema.String),
   /** The header for the key; by default, that of the protocol's vendor. */
   credential: Schema.optional(KeyHeader),
@@ -72,7 +72,6 @@ const UpstreamFields = Schema.Struct({
   total_ms_max: Schema.optionalWith(TotalSeconds, { default: () => 3_600_000 }).pipe(
     Schema.fromKey("total_timeout_seconds")
   ),
-  /** The protocols that the upstream accepts. */
   speaks: Schema.optionalWith(Schema.NonEmptyArray(SpokenProtocol), { default: () => usualProtocols as never }),
   /** The cooldown after three consecutive failures or a `Retry-After`. Without it, failures do not change the order. */
   cooldown_ms: Schema.optional(Seconds).pipe(Schema.fromKey("cooldown_seconds")),
@@ -80,7 +79,7 @@ const UpstreamFields = Schema.Struct({
   keeps_responses: Schema.optionalWith(Schema.Boolean, { default: () => false })
 })
 
-/** Returns the region in a Bedrock host, such as `bedrock-runtime.eu-central-1.amazonaws.com`. */
+/** Returns the region in a Bedrock host, such as `bedrock-runtime.eu-central-1.amazonaws.com`; `undefined` for any other host. */
 const regionIn = (base_url: string): string | undefined =>
   /^bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com|api\.aws)/.exec(new URL(base_url).hostname)?.[1]
 
@@ -141,8 +140,7 @@ const awsOf = (
 }
 
 /**
- * The members that a service account's key file must contain. The private key is parsed at startup, so that the service does not start with a damaged
- * key.
+ * The required members of a service account's key file. The private key is parsed at startup, so that the service does not start with a damaged key.
  */
 const ServiceAccount = Schema.parseJson(
   Schema.Struct({

@@ -22,9 +22,7 @@ export interface UpstreamSettings {
   readonly aws?: AwsCredential | undefined
   /** Supplies a token for every request instead of a key. */
   readonly token_for?: AccessTokens.TokenHolder | undefined
-  /** Headers added to every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Values added to every URL. */
   readonly query?: Readonly<Record<string, string>> | undefined
   /** How long the upstream may be silent before it counts as unreachable, in milliseconds. */
   readonly silence_ms_max: number
@@ -32,7 +30,7 @@ export interface UpstreamSettings {
   readonly total_ms_max?: number | undefined
   /** The protocols that the upstream accepts; by default `chat`, `text`, `embeddings` and `rerank`. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
-  /** Whether callers may continue from responses that the upstream stores. Otherwise, each request forbids the upstream to store its response. */
+  /** Whether callers may continue from responses that the upstream stores. Otherwise, requests forbid the upstream to store their responses. */
   readonly keeps_responses?: boolean | undefined
   /** The cooldown after failures, in milliseconds. Without it, failures do not change the order. */
   readonly cooldown_ms?: number | undefined
@@ -44,7 +42,6 @@ export interface Upstream {
   readonly host: string
   readonly speaks: ReadonlyArray<ProtocolName>
   readonly keeps_responses: boolean
-  /** Statistics of the upstream's exchanges. */
   readonly health: Health
   /** Returns the wire that sends metered requests. It requires an admission. */
   readonly wire: (admission: Admission) => Wire.Wire
@@ -52,15 +49,15 @@ export interface Upstream {
   readonly unbilled: Wire.Wire
   /** Returns the headers for JSON requests, with the credential in the format of the protocol's vendor. */
   readonly headersFor: (protocol: ProtocolName) => Readonly<Record<string, string>>
-  /** The headers for tools, whose requests follow no model protocol. */
+  /** The headers for tools. Their requests follow no model protocol. */
   readonly headers: Readonly<Record<string, string>>
   /** The key, for vendors that read it from an unusual place. */
   readonly key: Redacted.Redacted
 }
 
 /**
- * Called for every exchange with the upstream's name, the outcome (`2xx`, `4xx`, `5xx` or `unreachable`) and the milliseconds until the response
- * head.
+ * Called for every exchange with the upstream's name, the outcome and the milliseconds until the response head. The outcome is `unreachable` or the
+ * class of the status, such as `2xx`.
  */
 export class UpstreamObserver extends Context.Reference<UpstreamObserver>()("tollgate/upstream/UpstreamObserver", {
   defaultValue: () => (_upstream: string, _outcome: string, _millis: number) => {}
@@ -111,7 +108,6 @@ export class UnspokenProtocol extends Schema.TaggedError<UnspokenProtocol>()("Un
   upstream: Schema.String,
   /** The kind and id of the entry, such as `embedding model small`. */
   named_by: Schema.String,
-  /** The protocols of the upstream. */
   speaks: Schema.Array(Schema.String),
   /** The protocols that the entry accepts. */
   needs: Schema.Array(Schema.String)
@@ -127,7 +123,6 @@ export class UnknownUpstream extends Schema.TaggedError<UnknownUpstream>()("Unkn
   upstream: Schema.String,
   /** The kind and id of the entry, such as `search provider tavily`. */
   named_by: Schema.String,
-  /** The known names. */
   upstreams: Schema.Array(Schema.String)
 }) {
   override get message() {
@@ -151,7 +146,7 @@ export const upstreamLookup = (
     return new UnknownUpstream({ upstream, named_by: `${kind} ${id}`, upstreams: [...upstreams.keys()] })
   })
 
-/** Creates the lookup for models. It also fails with the first entry whose upstream accepts none of these protocols. */
+/** Like `upstreamLookup`, but also fails with the first entry that refers to an upstream without any of the protocols in `needs`. */
 export const speakerLookup = (
   kind: string,
   entries: ReadonlyArray<{ readonly id: string; readonly upstream: string }>,
@@ -193,7 +188,7 @@ const wireOf = (
   }))
 }
 
-/** Adds the current token to each request. */
+/** Adds the current token to each request, and reports a token that the vendor rejects. */
 const withToken = (
   { current, refused }: AccessTokens.AccessTokens,
   { exchange, open }: Wire.Wire,
@@ -215,7 +210,7 @@ const withToken = (
   }
 }
 
-/** Creates the wire and observes it. If tracing is on, requests contain the caller's trace. */
+/** Creates a wire that reports to the observer and to `health`. If tracing is on, requests send the caller's trace. */
 const observed = (
   name: string,
   health: Health,

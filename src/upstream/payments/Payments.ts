@@ -35,7 +35,7 @@ export interface Paid {
   readonly cents: number
   /** The attempt that caused the payment. */
   readonly attempt: string | undefined
-  /** The time by the processor's clock, in milliseconds. */
+  /** The time by the processor's clock, in milliseconds since 1970. */
   readonly charged_at?: number | undefined
 }
 
@@ -85,17 +85,18 @@ export interface PaymentsContract {
     readonly cents: number
   }) => Effect.Effect<Paid, ChargeDeclined | ProcessorSilent>
   /**
-   * Finds the outcome of a payment attempt: its payment, a refusal, `ProcessorSilent` while it is in progress, or `undefined` if it does not exist.
-   * Call this before charging again, because the processor forgets an idempotency key after a day.
+   * Finds the outcome of a payment attempt. Returns its payment, or `undefined` if the attempt does not exist. Fails with `ChargeDeclined` if it was
+   * refused and with `ProcessorSilent` while it is in progress. Call this before charging again, because the processor forgets an idempotency key
+   * after a day.
    */
   readonly found: (order: {
     readonly attempt: string
     readonly customer: string
     readonly tenant_id: string
-    /** The start of the attempt, in milliseconds. */
+    /** The start of the attempt, in milliseconds since 1970. */
     readonly since: number
   }) => Effect.Effect<Paid | undefined, ChargeDeclined | ProcessorSilent>
-  /** Reads a webhook. Returns `undefined` if its signature is invalid. `now` is in milliseconds. */
+  /** Reads a webhook. Returns `undefined` if its signature is invalid. `now` is in milliseconds since 1970. */
   readonly event: (body: string, signature: string, now: number) => Effect.Effect<ProcessorEvent | undefined>
 }
 
@@ -105,10 +106,9 @@ export class Payments extends Context.Tag("tollgate/upstream/Payments")<Payments
   static readonly layerNone = Layer.succeed(Payments, undefined)
 }
 
-/** Creates the port. The adapter is loaded with the first request. */
 const make = (settings: PaymentSettings): Effect.Effect<PaymentsContract> =>
   Effect.sync(() => {
-    // Share one promise, so that interrupting one caller does not affect the others.
+    // The promise is shared, so that interrupting one caller does not affect the others.
     let loading: Promise<PaymentsContract> | undefined
     const loaded = Effect.promise(() => (loading ??= import("./Stripe.ts").then((stripe) => stripe.make(settings))))
     return {

@@ -1,4 +1,4 @@
-/** The adapter for the payment processor. It uses Stripe's library. */
+/** The payment adapter for Stripe, with Stripe's library. */
 import { Effect, Either, ParseResult, Redacted, Schema } from "effect"
 import { Stripe } from "stripe"
 import { amountMax, cent } from "../../kernel/Money.ts"
@@ -141,7 +141,7 @@ const charge = ({ stripe }: Parts): PaymentsContract["charge"] =>
 const found = ({ stripe }: Parts): PaymentsContract["found"] =>
   Effect.fnUntraced(function* ({ attempt, customer, since, tenant_id }) {
     const intent = yield* ask(async () => {
-      // Stripe's clock and the service's clock may differ by minutes.
+      // Stripe's clock and the service's clock can differ by minutes.
       const gte = Math.floor(since / 1_000) - 600
       for await (const one of stripe.paymentIntents.list({ customer, created: { gte }, limit: 100 })) {
         if (one.metadata["attempt"] === attempt) return one
@@ -251,7 +251,7 @@ const Event = Schema.Struct({ id: StoredText, type: Schema.String, data: Schema.
 
 type Read = Either.Either<ProcessorEvent, ParseResult.ParseError>
 
-/** Reads the content of an event according to its type. Events in currencies other than USD are ignored. */
+/** Reads a signed event. An event of an unknown type or in a currency other than USD becomes `Other`. */
 const eventOf = (body: string): ProcessorEvent => {
   let json: unknown
   try {
@@ -273,7 +273,7 @@ const eventOf = (body: string): ProcessorEvent => {
 
 type Named = Pick<Extract<ProcessorEvent, { _tag: "Other" }>, "id" | "type">
 
-/** Creates the reader for one type of event. If `tell` returns `undefined`, the event is ignored. */
+/** Creates the reader for one type of event. If `tell` returns `undefined`, the event becomes `Other`. */
 const reader =
   <A, I>(schema: Schema.Schema<A, I>, tell: (object: A, event: Named) => ProcessorEvent | undefined) =>
   (object: unknown, event: Named): Read =>
@@ -332,7 +332,7 @@ const readers = new Map(
     "refund.updated": refund,
     "refund.failed": refund,
     "charge.refund.updated": refund,
-    // Opening a dispute moves no money and may only be an inquiry, so only the movements count.
+    // Opening a dispute moves no money and can be a mere inquiry, so only the movements count.
     "charge.dispute.funds_withdrawn": dispute(false),
     "charge.dispute.funds_reinstated": dispute(true)
   })

@@ -1,10 +1,10 @@
 /**
- * Stores the upstream that last served each conversation, so that its prompt cache can be used. Each node stores a limited number of conversations in
- * memory.
+ * Remembers the upstream that last served each conversation, because its prompt cache may contain the start of the conversation. Each node keeps a
+ * limited number of conversations in memory.
  */
 
 const keptMax = 10_000
-/** How long an upstream is stored, in milliseconds. Prompt caches last for minutes. */
+/** In milliseconds. Prompt caches last for minutes. */
 const lifetime = 60 * 60_000
 
 interface Answered {

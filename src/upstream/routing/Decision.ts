@@ -2,10 +2,7 @@
 import { Context } from "effect"
 import type { Reason } from "./Order.ts"
 
-/**
- * The outcome of one attempt. `charged` means that the attempt has a cost but its response is unusable. `skipped` means that the upstream cannot
- * serve the request.
- */
+/** The outcomes of an attempt. `charged`: the response is unusable but has a cost. `skipped`: the upstream cannot serve the request. */
 export const attemptOutcomes = ["answered", "failed", "busy", "rejected", "charged", "skipped"] as const
 export type AttemptOutcome = (typeof attemptOutcomes)[number]
 
@@ -17,10 +14,9 @@ export interface DecisionAttempt {
 
 export interface Decision {
   readonly at: number
-  /** The requested model. */
   readonly model: string
   readonly request_id: string | undefined
-  /** The reason why the first upstream was tried first. */
+  /** Why the first upstream was tried first. */
   readonly reason: Reason
   /** The attempts, oldest first. */
   readonly attempts: ReadonlyArray<DecisionAttempt>

@@ -1,6 +1,6 @@
 /**
- * Derives an upstream's health from its exchanges: their outcomes, the time to the response head over the last few minutes, and the cooldown. Each
- * node keeps its own figures in memory, and a restart loses them.
+ * Derives an upstream's health from its exchanges: their outcomes over the last minutes, the time to the response head, and the cooldown. Each node
+ * keeps its own figures in memory, and a restart loses them.
  *
  * Where the specification is silent:
  * - An upstream has a cooldown only if its configuration sets `cooldown_seconds`. The cooldown begins after three consecutive failures, or
@@ -17,13 +17,13 @@ export type OutcomeName = (typeof outcomes)[number]
 export const failureKinds = ["5xx", "unreachable", "busy", "key"] as const
 export type FailureKind = (typeof failureKinds)[number]
 
-/** Whether calls use an upstream. `due` means that its cooldown is over and no call has probed it yet. */
+/** Whether an upstream is in its cooldown. `due`: the cooldown is over, and the next call probes the upstream. */
 export type Standing = "ready" | "due" | "cooling"
 
 export interface HealthFigures {
-  /** The upstream's state. `failing`: the last exchanges failed. `unused`: there was no exchange in the window. */
+  /** `failing`: the last three or more exchanges failed. `unused`: there was no exchange in the window. */
   readonly state: "ok" | "failing" | "unused"
-  /** When the cooldown ends; null if there is none. */
+  /** When the cooldown ends, in milliseconds since 1970; null outside a cooldown. */
   readonly cooling_until: number | null
   readonly requests: Readonly<Record<OutcomeName, number>>
   readonly failures_in_a_row: number
@@ -43,7 +43,6 @@ export interface Failure {
   readonly kind: FailureKind
 }
 
-/** The outcome of an exchange. */
 export interface Exchange {
   /** The response status; 0 without a response. */
   readonly status: number
@@ -58,13 +57,13 @@ export const windowMinutes = 15
 /** The number of recent minutes that routing by latency considers. */
 const routedMinutes = 5
 const minute = 60_000
-/** An upstream is `failing` after this many consecutive failures. */
+/** After this many consecutive failures, an upstream is `failing` and its cooldown begins. */
 const failingFrom = 3
-/** The longest `Retry-After` that is honored. */
+/** The longest `Retry-After` that is honored, in milliseconds. */
 const retryAfterMax = 10 * minute
 const failuresKept = 5
 
-/** The number of latency buckets. They range from a millisecond to about six minutes, and each is 25 % longer than the previous one. */
+/** The number of latency buckets. Their upper bounds range from a millisecond to about six minutes, in steps of 25 %. */
 const classes = 58
 const step = Math.log(1.25)
 const classOf = (millis: number): number => Math.min(classes - 1, Math.max(0, Math.ceil(Math.log(millis) / step)))
@@ -97,20 +96,20 @@ const failureOf = (status: number): FailureKind | undefined => {
 }
 
 export class Health {
-  /** The minutes of the window, indexed by their number modulo the window's length. */
+  /** A ring buffer: each minute's index is its number modulo the window's length. */
   readonly #minutes = Array.from({ length: windowMinutes }, emptyMinute)
   readonly #now: () => number
-  /** The duration of the upstream's cooldown; `undefined` if it has none. */
+  /** The duration of the cooldown in milliseconds; `undefined` if none is configured. */
   readonly #cooldown: number | undefined
   #failed = 0
   #success: number | null = null
   #failures: ReadonlyArray<Failure> = []
   #coolingUntil: number | null = null
-  /** When the next call may probe the upstream. */
+  /** While a probe runs, the time from which another call can probe the upstream. */
   #probingUntil = 0
   #median: { readonly at: number; readonly millis: number | undefined } | undefined
 
-  /** Creates the statistics. `now` returns milliseconds since 1970. */
+  /** `now` returns milliseconds since 1970. `cooldown` is in milliseconds. */
   constructor(now: () => number, cooldown?: number) {
     this.#now = now
     this.#cooldown = cooldown
@@ -144,7 +143,6 @@ export class Health {
     this.#probingUntil = 0
   }
 
-  /** Returns whether a cooldown is configured. */
   get cools(): boolean {
     return this.#cooldown !== undefined
   }
@@ -155,7 +153,7 @@ export class Health {
     return now < this.#coolingUntil || now < this.#probingUntil ? "cooling" : "due"
   }
 
-  /** Records that a call probes the upstream. If that call ends without an exchange, the next probe may begin one cooldown later. */
+  /** Records that a call probes the upstream. If that call ends without an exchange, the next probe can begin one cooldown later. */
   probe(): void {
     this.#probingUntil = this.#now() + (this.#cooldown ?? 0)
   }

@@ -16,7 +16,6 @@ import type { Standing } from "./Health.ts"
 export const policies = ["order", "weights", "cost", "latency"] as const
 export type Policy = (typeof policies)[number]
 
-/** The routing rule of a model. */
 export interface Routing {
   readonly policy: Policy
   /** Whether the calls of a conversation go to the same upstream as long as that upstream serves them. */
@@ -28,22 +27,21 @@ export interface Candidate {
   readonly standing: Standing
   /** The upstream's share of the calls, relative to the other weights. */
   readonly weight: number
-  /** The vendor's charge for the call, in the same unit for all candidates. */
+  /** The vendor's charge for the call. All candidates use the same unit. */
   readonly cost?: bigint | undefined
   readonly latency_ms?: number | undefined
 }
 
 export interface Question {
   readonly policy: Policy
-  /** The candidates, in the configured order. */
+  /** In the configured order. */
   readonly candidates: ReadonlyArray<Candidate>
   /** The upstream that last served the conversation. */
   readonly last?: string | undefined
-  /** Returns a random number above 0 and at most 1 for an upstream. */
+  /** Returns a number above 0 and at most 1 for an upstream: random, or derived from the conversation. */
   readonly chance: (upstream: string) => number
 }
 
-/** The reasons why an upstream comes first. */
 export const reasons = [
   "only",
   "order",
@@ -75,7 +73,7 @@ export const orderOf = (question: Question): Order => {
   return { places, reason: reasonOf(question, ranked, open, held) }
 }
 
-/** Orders all candidates by the policy. */
+/** Orders all candidates by the policy, regardless of cooldowns. */
 const ranking = ({ candidates, chance, policy }: Question): ReadonlyArray<number> => {
   const places = candidates.map((_, place) => place)
   switch (policy) {

@@ -1,12 +1,12 @@
 /**
- * Brave's web search: `GET /res/v1/web/search`, with the key in the header `X-Subscription-Token`. It supports neither raw pages nor search depths. A
+ * Brave's web search: `GET /res/v1/web/search`, with the key in the header `X-Subscription-Token`. Brave supports neither raw pages nor depths. A
  * response without results contains no `web`.
  */
 import { isObject } from "../wire/Failures.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
-/** The maximum number of results in one response. */
+/** Brave's limit. */
 const resultsMax = 20
 
 export const brave: SearchVendor = {

@@ -1,4 +1,4 @@
-/** The requests to search vendors and their results. Each vendor's file converts them to and from the vendor's wire format. */
+/** The interface of search vendors. Each vendor's file converts requests and results to and from the vendor's wire format. */
 import { isObject } from "../wire/Failures.ts"
 import type { WireRequest } from "../wire/Wire.ts"
 
@@ -20,7 +20,7 @@ export interface SearchResult {
 }
 
 export interface SearchVendor {
-  /** The number of queries that the vendor charges per search, by search depth. A depth that is not listed counts as one query. */
+  /** The number of queries that the vendor charges per search, by search depth. An unlisted depth counts as one query. */
   readonly queries_by_depth: Readonly<Record<string, number>>
   readonly request: (ask: SearchAsk, key: string) => WireRequest
   /** Reads the results from a response. Returns `undefined` if the response is invalid. */

@@ -4,7 +4,7 @@ import { headerOf } from "../models/Credential.ts"
 import { resultOf, resultsOf } from "./SearchVendor.ts"
 import type { SearchVendor } from "./SearchVendor.ts"
 
-/** The maximum number of results in one response. */
+/** Tavily's limit. */
 const resultsMax = 20
 
 export const tavily: SearchVendor = {

@@ -4,7 +4,7 @@
  * response is stored. When the reader is destroyed, the source is read for some time longer if the caller requests it. A chunk costs 0.3 µs of CPU
  * here, compared with 2 µs in a `Stream` of effects.
  *
- * Many servers reset a connection on which they cannot send. If a source fails after its reader has delayed it for a long time, the reader may have
+ * Many servers reset a connection if they cannot send on it. If a source fails after its reader has delayed it for a long time, the reader may have
  * caused the failure. The stream is then `unfinished` instead of `broken`.
  */
 import { Cause, Effect, FiberRef } from "effect"
@@ -22,7 +22,6 @@ export interface Sink {
   readonly cut: (reason: string, short?: boolean) => void
 }
 
-/** The source of the bytes. */
 export interface Source {
   /** Starts passing the bytes on, beginning with those that have already arrived. */
   readonly flow: (sink: Sink) => void
@@ -38,8 +37,8 @@ export interface Source {
 export type StreamEnd = "complete" | "unfinished" | "broken" | "left"
 
 /**
- * The reason why the bytes stopped: the source ended, it was cut (`short` if without a failure), or its reader was destroyed and the source was
- * aborted.
+ * The reason why the bytes stopped. `ended`: the source ended. `cut`: the source failed. `short`: the source stopped early without a failure.
+ * `left`: its reader was destroyed, and the source was aborted.
  */
 export type Stop = "ended" | "cut" | "short" | "left"
 
@@ -50,7 +49,7 @@ export interface Tap {
   readonly end?: (stream: ByteStream, stop: Stop) => StreamEnd
 }
 
-/** Decides a stream's outcome, unless its tap does. */
+/** The default outcome of a stream. */
 export const usually = (stop: Stop): StreamEnd => (stop === "ended" ? "complete" : stop === "left" ? "left" : "broken")
 
 export interface Options {
@@ -106,7 +105,6 @@ export class ByteStream {
     if (this.how === undefined) this.end(this.tap.end === undefined ? usually(stop) : this.tap.end(this, stop))
   }
 
-  /** Passes these bytes to the reader. */
   pass(bytes: Buffer): void {
     if (this.gone || bytes.length === 0) return
     if (!this.body.push(bytes)) {
@@ -118,7 +116,7 @@ export class ByteStream {
     this.onBegun?.(true)
   }
 
-  /** Ends the stream. Only the first call counts. A caller that ends the stream before its source has ended must also abort the source. */
+  /** Sets the stream's outcome. Only the first call counts. A caller that ends the stream before its source has ended must also abort the source. */
   end(how: StreamEnd): void {
     if (this.how !== undefined) return
     this.readToEnd()
@@ -176,7 +174,7 @@ export class ByteStream {
   /** Passes these bytes to the reader and ends its stream. */
   finish(last?: string | Buffer): void {
     if (this.gone) return
-    // A flowing reader would take the bytes now and the end a tick later, in two socket writes. A paused reader takes both in one write.
+    // A flowing reader would read the bytes now and the end a tick later, in two socket writes. A paused reader reads both in one write.
     const flows = last !== undefined && this.body.readableFlowing === true
     if (flows) this.body.pause()
     if (last !== undefined) this.body.push(last)
@@ -203,10 +201,8 @@ export class ByteStream {
   }
 }
 
-/** The tap that passes everything. */
 export const whole: Tap = { data: (chunk, stream) => stream.pass(chunk) }
 
-/** Converts another stream to a source. */
 export const ofReadable = (readable: Readable): Source => ({
   flow: (sink) => {
     let over = false
@@ -227,8 +223,8 @@ export const ofReadable = (readable: Readable): Source => ({
 })
 
 /**
- * Returns a value that may contain a stream. Creating and returning it is uninterruptible. If the caller was interrupted in the meantime, the stream
- * is destroyed, because the caller will not receive the value.
+ * Creates and returns a value that can contain a stream, uninterruptibly. If the caller was interrupted in the meantime, the stream is destroyed,
+ * because the caller will not receive the value.
  */
 export const closeIfUnclaimed = <A, E, R>(
   make: Effect.Effect<A, E, R>,

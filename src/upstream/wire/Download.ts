@@ -17,7 +17,7 @@ const decoded = (url: string): Effect.Effect<Buffer, Wire.Unreachable> => {
     : new Wire.Unreachable({ reason: "a data URI that is not base64" })
 }
 
-/** Parses the address. It must be public or on `host`, the vendor's own host. */
+/** Fails unless the address is public or on `host`, the vendor's own host. */
 const placeOf = (url: string, host: string) => {
   const address = URL.canParse(url) ? new URL(url) : undefined
   if (address === undefined || !/^https?:$/.test(address.protocol)) {
@@ -35,7 +35,7 @@ export interface FileDownload {
   readonly content_type: string
   /** The length in bytes; `undefined` if the vendor does not send it. */
   readonly length: number | undefined
-  /** The file's bytes. Destroying the stream ends the download. */
+  /** Destroying the stream ends the download. */
   readonly body: Readable
 }
 

@@ -1,6 +1,6 @@
 /**
  * Converts the frames of AWS event streams (`application/vnd.amazon.eventstream`) to server-sent events. An event gets the frame's name
- * (`:event-type`, `:exception-type`) and the frame's JSON as its data. Chunks may split frames at any byte.
+ * (`:event-type`, `:exception-type`) and the frame's JSON as its data. Chunks can split frames at any byte.
  *
  * Where the specification is silent:
  * - A frame with a wrong checksum breaks the stream, but the frames before it are passed on.
@@ -17,9 +17,8 @@ const codec = new EventStreamCodec(
 
 /** The maximum length of a frame. Text frames take a few kilobytes. */
 export const frameMax = 8 * 1024 * 1024
-/** The minimum length of a frame. It contains at least its length, its headers' length and two checksums. */
+/** The minimum length of a frame: its length, its headers' length and two checksums. */
 const frameLeast = 16
-/** The size of the length field at the start of a frame. */
 const lengthBytes = 4
 
 type Headers = ReturnType<EventStreamCodec["decode"]>["headers"]
@@ -49,7 +48,7 @@ const eventOf = (frame: Uint8Array): string => {
 interface Read {
   readonly events: string
   readonly fault?: string
-  /** Whether the frame is too long, although it may be valid. */
+  /** Whether the frame exceeds `frameMax`. It may still be valid. */
   readonly too_long?: boolean
 }
 
@@ -94,7 +93,6 @@ class Frames {
   }
 }
 
-/** Converts a response's frames to server-sent events. */
 export const eventsOf = (answer: Source): Source => ({
   flow: (sink) => {
     const frames = new Frames()

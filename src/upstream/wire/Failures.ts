@@ -42,10 +42,9 @@ export const unanswered = (
   request_id?: string | undefined
 ): Effect.Effect<never, UpstreamFailed> => failed(upstream, reason, request_id, unsent)
 
-/** Returns whether the status is not a success. */
 export const isRefusal = ({ status }: { readonly status: number }): boolean => status < 200 || status > 299
 
-/** Converts an upstream's error response to a problem. The upstream's message is passed on only if it is about the request. */
+/** Fails with the problem for an upstream's error response. The upstream's message is passed on only if it is about the request. */
 export const refused = (
   upstream: string,
   { body, headers, status }: Wire.Whole,
@@ -72,14 +71,14 @@ const isOfKey = (body: Record<string, unknown> | undefined): boolean =>
   Array.isArray(body.error.details) &&
   body.error.details.some((one) => isObject(one) && one.reason === "API_KEY_INVALID")
 
-/** Reads a `Retry-After`, in seconds or as a date, as a field of a problem. */
+/** Reads a `Retry-After` as the field `retry_after` of a problem, in seconds. */
 export const retryAfterOf = (headers: Wire.WireHeaders): Effect.Effect<{ readonly retry_after?: number }> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
     const retry_after = retryAfterIn(headers, now)
     return retry_after === undefined ? {} : { retry_after }
   })
 
-/** Reads a `Retry-After` as seconds from `now`. */
+/** Reads a `Retry-After`, given in seconds or as a date, as seconds from `now`. `now` is in milliseconds since 1970. */
 export const retryAfterIn = (headers: Wire.WireHeaders, now: number): number | undefined => {
   const value = Wire.header(headers, "retry-after")?.trim() ?? ""
   if (/^\d+(\.\d+)?$/.test(value)) return Math.ceil(Number(value))
@@ -88,7 +87,7 @@ export const retryAfterIn = (headers: Wire.WireHeaders, now: number): number | u
   return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - now) / 1_000))
 }
 
-/** Parses a JSON object. Returns `undefined` for any other text. */
+/** Returns `undefined` for any text that is not a JSON object. */
 export const parse = (text: string | Buffer): Record<string, unknown> | undefined => {
   try {
     const value: unknown = JSON.parse(text.toString())
@@ -98,14 +97,13 @@ export const parse = (text: string | Buffer): Record<string, unknown> | undefine
   }
 }
 
-/** A vendor's response that is a JSON object. */
 export interface VendorJson {
   readonly value: Record<string, unknown>
   /** The vendor's bytes, or rewritten JSON if they contain numbers that JSON does not allow. */
   readonly bytes: Buffer
 }
 
-/** Reads a response. Returns `undefined` if it is not a JSON object. */
+/** Returns `undefined` unless the response is a JSON object, apart from the numbers that JSON does not allow. */
 export const readJson = (bytes: Buffer): VendorJson | undefined => {
   const strict = parse(bytes)
   if (strict !== undefined) return { value: strict, bytes }
@@ -118,8 +116,8 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /**
- * Finds the message in common error bodies: `{ error: { message } }`, `{ error }`, `{ message }`, `{ detail }` and `{ detail: [{ msg }] }`. Secrets
- * are removed, because callers see the message.
+ * Finds the message in common error bodies: `{ error: { message } }`, `{ error }`, `{ message }`, `{ detail }` and `{ detail: [{ msg }] }`. Keys and
+ * addresses are removed, because callers see the message.
  */
 export const messageOf = (body: Readonly<Record<string, unknown>> | undefined): string | undefined => {
   const error = body?.error

@@ -7,11 +7,11 @@ import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Room } from "../../kernel/Room.ts"
 import { gistOf } from "../../protocols/conversation/Gist.ts"
 
-/** The maximum length of a response that is parsed on the main thread. */
+/** The maximum length in bytes of a response that is parsed on the main thread. */
 export const parsedMax = 256 * 1024
-/** The maximum length of a response that takes its room chunk by chunk. A longer one claims the rest of its room in one step. */
+/** The maximum length in bytes of a response that reserves memory chunk by chunk. A longer response claims the rest in one step. */
 const shortAnswerMax = 1024 * 1024
-/** The maximum length of a response that is read for its outline. */
+/** The maximum length in bytes of a response that is read for its outline. */
 const outlinedMax = 1024 * 1024 * 1024
 
 /** The reason why a response's bytes were dropped. */
@@ -26,16 +26,15 @@ export interface Taking {
   readonly long?: LongMembers | undefined
 }
 
-/** The source of a response. */
 interface Flow {
   readonly pause: () => void
   readonly resume: () => void
 }
 
 export interface Taken {
-  /** The response's bytes; empty if they were dropped. */
+  /** Empty if the bytes were dropped. */
   readonly body: Buffer
-  /** The outline, if the response is long or was dropped. */
+  /** Present if the response is long or was dropped, and its long members are known. */
   readonly outline: JsonOutline | undefined
   readonly lost: Lost | undefined
 }
@@ -46,10 +45,10 @@ export const reportsIn = ({ body, outline }: Taken): Readonly<Record<string, unk
 
 export class Intake {
   private readonly taking: Taking
-  /** The number of bytes that the room held at the start. */
+  /** The number of bytes in the room at the start. */
   private readonly before: number
   private chunks: Array<Buffer> = []
-  /** The response in one buffer, once its bytes were claimed. Collecting chunks and copying them at the end would need twice the memory. */
+  /** The response in one buffer, once its memory was claimed. Collecting chunks and copying them at the end would need twice the memory. */
   private all: Buffer | undefined
   private size = 0
   private outline: JsonOutline | undefined
@@ -61,7 +60,7 @@ export class Intake {
     this.before = taking.room?.held ?? 0
   }
 
-  /** Takes the next chunk. Returns whether the response is still within its limit. `declared` returns its declared length, or 0. */
+  /** Takes the next chunk. Returns `false` if the response must be aborted. `declared` returns its declared length in bytes, or 0. */
   data(chunk: Buffer, flow: Flow, declared: () => number): boolean {
     const { limit, long, room } = this.taking
     this.size += chunk.length
@@ -85,7 +84,7 @@ export class Intake {
     return { body, outline, lost }
   }
 
-  /** Releases the bytes of a response that ended early, for another attempt. */
+  /** Releases the memory of a response that ended early, for another attempt. */
   cut(): void {
     this.stop()
     this.taking.room?.become(this.before)
@@ -98,7 +97,7 @@ export class Intake {
 
   private outlined(long: LongMembers): void {
     this.outline = new JsonOutline(long)
-    // The bytes may have been claimed before the response became long.
+    // The memory may have been claimed before the response became long.
     for (const chunk of this.all === undefined ? this.chunks : [this.all.subarray(0, this.size)])
       this.outline.take(chunk)
   }
@@ -124,7 +123,7 @@ export class Intake {
     this.all = all
   }
 
-  /** Drops the bytes of a response beyond its limit. Returns whether its outline continues. */
+  /** Drops the bytes of a response beyond its limit. Returns whether its outline can continue. */
   private isOutlined(flow: Flow): boolean {
     if (this.outline === undefined || this.size > outlinedMax) return false
     if (this.lost === "too_long") return true

@@ -3,13 +3,12 @@ import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { turn } from "../../kernel/Pieces.ts"
 
-/** The length of a chunk. */
+/** The length of a chunk, in characters or bytes. */
 const piece = 192 * 1024
 
 /** The placeholder for a long string while the surrounding JSON is serialized. */
 const standIn = randomUUID()
 
-/** Serializes a value as JSON. */
 export const jsonOf = (value: object): Effect.Effect<string | Buffer> => {
   const long: Array<string> = []
   const text = JSON.stringify(value, (_, one: unknown) =>
@@ -25,7 +24,7 @@ const filled = Effect.fnUntraced(function* (text: string, long: ReadonlyArray<st
     const one = long[i]!
     for (let at = 0; at < one.length; at += piece) {
       yield* turn
-      // A surrogate pair may be split, because JSON then escapes each half.
+      // Splitting a surrogate pair is harmless, because JSON escapes each half.
       written.push(Buffer.from(JSON.stringify(one.slice(at, at + piece)).slice(1, -1)))
     }
     written.push(Buffer.from(after.slice(String(i).length)))

@@ -8,13 +8,12 @@ import type { StreamEnd, Source, Tap } from "./ByteStream.ts"
 export interface Passage {
   /** Waits for the first bytes. Returns `false` if the response ends without any. */
   readonly begun: Effect.Effect<boolean>
-  /** The stream that the client reads. */
   readonly body: Readable
   /** Waits until the upstream's response ends, even if the client has disconnected. A response without bytes is `broken`. */
   readonly ended: Effect.Effect<StreamEnd>
   /** Ends the client's response. An incomplete response is aborted instead, so that the client does not mistake it for a complete one. */
   readonly finish: (how: StreamEnd) => void
-  /** Aborts the client's response. Called if the charge could not be committed in time. */
+  /** Aborts the client's response, because the charge could not be committed in time. */
   readonly cut: () => void
 }
 

@@ -32,5 +32,4 @@ export class UpstreamFailed extends Problem<UpstreamFailed>()("UpstreamFailed", 
   details: {}
 }) {}
 
-/** All problems that an upstream can cause. */
 export const UpstreamRefusal = Schema.Union(UpstreamRejected, UpstreamBusy, UpstreamFailed)

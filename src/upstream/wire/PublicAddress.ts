@@ -1,4 +1,4 @@
-/** Tests whether an address is public, because an address in a vendor's response must not lead into the service's own network. */
+/** Tests whether an address is public. An address in a vendor's response must not lead into the service's own network. */
 import { lookup } from "node:dns"
 import { BlockList, isIP } from "node:net"
 import type { LookupFunction } from "node:net"
@@ -36,13 +36,13 @@ export const isPublic = (address: string): boolean => {
   return family !== 0 && !inside.check(address, family === 6 ? "ipv6" : "ipv4")
 }
 
-/** Returns whether a host is a name or a public address. In URLs, IPv6 addresses are in brackets. */
+/** Returns whether a URL's host is a name or a public address. `lookupPublic` checks the addresses of names. */
 export const mayBePublic = (hostname: string): boolean => {
   const bare = hostname.replace(/^\[(.*)\]$/, "$1")
   return isIP(bare) === 0 || isPublic(bare)
 }
 
-/** Resolves a name for a connection, but only to public addresses, so that the check applies to the address that is actually used. */
+/** Resolves a name to its public addresses. The check applies to the address of the connection itself, so DNS rebinding cannot bypass it. */
 export const lookupPublic: LookupFunction = (hostname, options, callback) =>
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error !== null) return callback(error, "", 4)

@@ -1,6 +1,6 @@
 /**
- * Sends HTTP requests to an upstream over one keep-alive pool per address, for complete responses and for streams. This module reports the events on
- * the wire and does not judge them.
+ * Sends HTTP requests to an upstream over one keep-alive pool per address, for complete responses and for streams. A response with any status is a
+ * success here.
  *
  * If a fiber is interrupted before its call is sent, the call is never sent. A call that was sent may be charged, so its response is still read
  * (`kernel/ReadOn`). It is read to the end, within the upstream's limits, if the caller passes an admission's `to_its_end`, and otherwise for up to
@@ -28,7 +28,7 @@ export interface WireRequest {
   /** The path relative to the base address, with a leading slash. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Pieces and a stream are read once, as fast as the upstream takes them. */
+  /** Pieces and a stream are read once, as fast as the upstream accepts them. */
   readonly body?: string | Buffer | ReadonlyArray<Buffer> | Readable
 }
 
@@ -46,7 +46,7 @@ export interface Whole extends Taken {
   readonly headers: WireHeaders
 }
 
-/** A response whose head is complete and whose body is still arriving. */
+/** A response with a complete head and a body that is still arriving. */
 export interface Streaming extends Source {
   readonly status: number
   readonly headers: WireHeaders
@@ -56,19 +56,14 @@ export interface Limits extends Taking {
   /** The maximum time from the request to the response's last byte, in milliseconds. By default, only the upstream's limits apply. */
   readonly timeout?: number
   /**
-   * How long to continue reading after an interruption, ten seconds by default. `false` aborts the call immediately and is meant for calls without a
-   * cost.
+   * How long to continue reading after an interruption, ten seconds by default. `false` aborts the call immediately. It is for calls without a cost.
    */
   readonly read_on?: ReadsOn | undefined
 }
 
 export interface Wire {
-  /** Sends a request and waits for the complete response. */
   readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
-  /**
-   * Sends a request and waits for the response head. `flow` then starts the body. `read_on` limits the wait for the head after the caller has
-   * disconnected.
-   */
+  /** Waits only for the response head. `flow` then starts the body. `read_on` limits the wait for the head after the caller has disconnected. */
   readonly open: (request: WireRequest, read_on?: ReadsOn) => Effect.Effect<Streaming, Unreachable>
 }
 
@@ -87,8 +82,9 @@ export interface WireOptions {
   /** Whether connections are restricted to public addresses. */
   readonly isPublic?: boolean
   /**
-   * Called at the end of each call with the response's status and headers (0 and empty if there was none) and the milliseconds until its head. It is
-   * not called if the call was aborted because its caller disconnected, because that reveals nothing about the upstream.
+   * Called once per call: when a complete response has ended, when a stream's head has arrived, or when there is no response. The arguments are the
+   * status and headers (0 and empty without a response) and the milliseconds until the head. It is not called if the caller's disconnection aborted
+   * the call, because that reveals nothing about the upstream.
    */
   readonly observe?: (status: number, millis: number, headers: WireHeaders) => void
 }
@@ -98,7 +94,7 @@ const cutShort = new Error("aborted by the caller")
 
 type Handler = Dispatcher.DispatchHandler
 
-/** Enforces the time limits of one request, and reports its end to the observer. */
+/** Enforces the time limits of one request, and reports its outcome to the observer. */
 class Clocked {
   private readonly options: WireOptions
   private readonly began = performance.now()
@@ -116,8 +112,8 @@ class Clocked {
   }
 
   /**
-   * Takes a response head and returns whether it is the final one. The pool restarts its own timer at each informational head, so this class limits
-   * the wait for the final one.
+   * Returns whether a response head is the final one. The pool restarts its own timer at each informational head, so this class limits the wait for
+   * the final head.
    */
   head(status: number): boolean {
     if (status >= 200) {
@@ -281,7 +277,7 @@ const withLength = (headers: WireRequest["headers"], pieces: ReadonlyArray<Buffe
   "content-length": String(pieces.reduce((sum, { length }) => sum + length, 0))
 })
 
-/** The maximum number of bytes to write to the connection at once. Encrypting a long body in one step would take the main thread tens of milliseconds. */
+/** The maximum number of bytes to write at once. Encrypting a long body in one step would block the main thread for tens of milliseconds. */
 const pieceMax = 256 * 1024
 
 /** Sends the pieces one after the other, without joining them. */
@@ -314,7 +310,6 @@ const unanswered = (error: Error): Effect.Effect<never, Unreachable> => {
   return new Unreachable(unsent.has(reason) ? { reason, unsent: true } : { reason })
 }
 
-/** Collects a streaming response into a complete one. */
 export const collect = (
   streaming: Streaming,
   { read_on, ...taking }: Omit<Limits, "timeout">
@@ -348,7 +343,7 @@ const requestNames = [
   "cf-ray"
 ] as const
 
-/** Returns the vendor's id of a request, or `undefined` if the response states none. */
+/** Returns the vendor's id of a request, or `undefined` if the response contains no valid one. */
 export const vendorRequestOf = (headers: WireHeaders): string | undefined => {
   for (const name of requestNames) {
     const value = header(headers, name)

@@ -46,7 +46,7 @@ const pieceOf = (choice: unknown): unknown => {
   return { ...others, delta: Array.isArray(calls) ? { ...message, tool_calls } : message }
 }
 
-/** Returns the JSON of a value as Latin-1, one character per byte. */
+/** Returns a value's JSON with one character per UTF-8 byte. */
 const latin1 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("latin1")
 
 export const chat: Protocol = {

@@ -1,5 +1,5 @@
 /**
- * Reads the streams of chat and text completions to find the usage, an error and the end.
+ * Reads the streams of chat and text completions to find their usage, errors and end.
  *
  * Where the specification is silent:
  * - The last event, `[DONE]`, is sent once the charge is committed, so a client that receives it can read the charge.
@@ -24,28 +24,24 @@ import { tokensIn, tokensOfString } from "../../prompts/Tokens.ts"
 
 /** The usual end of an event without usage. The reader replaces it without parsing the event. */
 const noUsage = `,"usage":null}${blankLine}`
-/** The replacement for that end. */
 const withoutNoUsage = `}${blankLine}`
 /** Matches an event that ends an answer. In earlier events, `finish_reason` is null or an empty string. */
 const finishes = /"finish_reason"\s*:\s*"[^"]/
 const isDone = /^data: ?\[DONE\]\s*$/
 
-/** The last event of a stream. */
 export const done = "data: [DONE]\n\n"
-/** The end of a broken stream. */
 const brokenOff = `data: ${JSON.stringify({
   error: { message: "the model's stream ended early", type: "upstream_error", code: "upstream_error" }
 })}\n\n${done}`
 export const broken = (): string => brokenOff
 
-/** Creates a reader of one stream's events. */
 export const reader = (options: { readonly show_usage: boolean }): Reader => {
   let usage: unknown
   let id: unknown
   let tokens_counted = 0
   let finished = false
 
-  /** Inspects an event and returns the client's version: the event itself, a changed one, or an empty string. */
+  /** Inspects an event and returns the client's version: the event itself, a changed one, or an empty string. Returns `undefined` for an error. */
   const look = (text: string): string | undefined => {
     if (text.includes("[DONE]") && isDone.test(text)) {
       finished = true
@@ -110,7 +106,7 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
 export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
   error !== undefined && error !== null
 
-/** A sequence of events that contain only deltas. */
+/** Consecutive events that contain only deltas. */
 interface PlainRun extends Run {
   /** Whether one of the events ends the answer. */
   readonly finishes: boolean
@@ -142,7 +138,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
     }
     const name = mark[1]
     if (name !== undefined) {
-      // An event may repeat the same thought under several names. It counts only once.
+      // An event can repeat the same thought under several names. It counts only once.
       if (isThought(name) && (thought ??= name) !== name) return { end: start, tokens, finishes }
       const piece = marks.lastIndex
       const pieceEnd = endOfString(text, piece)

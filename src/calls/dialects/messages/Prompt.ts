@@ -1,6 +1,6 @@
 /**
- * Reads a request in Anthropic's Messages protocol and computes the figures that bound its cost. Only the fields that clients expect to be validated
- * are validated. All others are sent unchanged.
+ * Reads a request in Anthropic's Messages protocol and computes the figures that bound its cost. Validates only the fields that clients expect it to
+ * validate. All others are sent unchanged.
  *
  * Where the specification is silent:
  * - The bound is computed as for chat (`calls/prompts/Prompt`): a token takes at least one byte of the request. An image of any size counts as
@@ -50,7 +50,6 @@ const areObjects = (value: unknown): boolean =>
 const Typed = Schema.Struct({ type: Schema.String })
 
 const options = {
-  /** Instructions that precede the messages. */
   system: optional(Content.annotations({ [byHand]: isContent })),
   thinking: optional(Typed),
   tool_choice: optional(Typed),
@@ -103,18 +102,16 @@ export interface MessageParam {
   readonly [field: string]: unknown
 }
 
-/** A content block: text, an image, a tool call or a tool result. */
 export interface Block {
   readonly type: string
   readonly [field: string]: unknown
 }
 
-/** A request to count tokens. */
 export type CountTokensPrompt = Omit<MessagesPrompt, "max_tokens">
 
 // ---- figures that bound the cost ------------------------------------------------------------------------------------------------
 
-/** Block types whose bytes bound their tokens. */
+/** Blocks of these types contain at most one token per byte. */
 const textual: ReadonlySet<string> = new Set([
   "text",
   "thinking",
@@ -147,7 +144,7 @@ const attach = (type: string, source: Source, attached: Attached): void => {
   else addImage(attached, source.url ?? "")
 }
 
-/** Returns whether a container is identified only by its id. */
+/** Returns whether the request refers to a container by its id. */
 const isNamed = (container: unknown): boolean =>
   typeof container === "string" ||
   (typeof container === "object" &&
@@ -190,7 +187,6 @@ const reads = (
 
 export const readMessages: Read = reads(request, Schema.decodeUnknownEither(MessagesRequest))
 
-/** Reads a request that only counts tokens. */
 export const readCount: Read = reads(
   { required: conversation, optional: options },
   Schema.decodeUnknownEither(CountTokensRequest)

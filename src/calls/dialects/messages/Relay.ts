@@ -1,6 +1,6 @@
 /**
  * Reads Messages streams. Most events are deltas and are passed on immediately. The reader inspects errors, the events that report usage
- * (`message_start` and `message_delta`), and the last event (`message_stop`). The last event is withheld until the charge is committed.
+ * (`message_start` and `message_delta`), and the last event (`message_stop`). It withholds the last event until the charge is committed.
  *
  * Where the specification is silent:
  * - `message_delta` counts all of an answer's tokens, whereas `message_start` counts only the first tokens. A stream that breaks before
@@ -19,7 +19,6 @@ const brokenOff = `event: error\ndata: ${JSON.stringify({
   type: "error",
   error: { type: "api_error", message: "the model's stream ended early", code: "upstream_error" }
 })}${blankLine}`
-/** Returns the events that close a broken stream. */
 export const broken = (): string => brokenOff
 
 /** Matches the names of generated strings, and the events that must be inspected. */
@@ -28,7 +27,7 @@ const marks =
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Copies the usage from `message_start`, except the count of the answer's first tokens. */
+/** Copies the usage from `message_start`, except `output_tokens`, which counts only the first tokens. */
 const noteStart = (usage: Record<string, unknown>, { message }: Json): void => {
   const said = ((message as Json | undefined)?.usage ?? {}) as Json
   for (const name in said) if (name !== "output_tokens") usage[name] = said[name]
@@ -40,15 +39,14 @@ const noteDelta = (usage: Record<string, unknown>, delta: Json): void => {
   for (const name in said) if (said[name] !== null) usage[name] = said[name]
 }
 
-/** Creates a reader of one stream's events. */
 export const reader = (): Reader => {
-  /** This object has no prototype because a vendor may use any field name. */
+  /** This object has no prototype, because a vendor can use any field name. */
   const usage = Object.create(null) as Record<string, unknown>
   let tokens_counted = 0
   let finished = false
   let last: string | undefined
 
-  /** Inspects an event and returns the text to send to the client now. */
+  /** Inspects an event and returns the text to send to the client now, or `undefined` for an error. */
   const look = (event: string): string | undefined => {
     if (last !== undefined) {
       last += event

@@ -2,7 +2,7 @@
 import { anything, otherLimits, otherModels, otherThan, toolsOtherThan, vendorTools } from "../../prompts/Extras.ts"
 import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
 
-/** Tools that the client runs. */
+/** Types of tools that the client runs. */
 const clients: ReadonlySet<unknown> = new Set([
   "function",
   "custom",

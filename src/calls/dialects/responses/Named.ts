@@ -36,7 +36,6 @@ export const handedOutIn = ({ conversation, id, output }: Json): ReadonlyArray<s
   return ids.filter((one) => typeof one === "string")
 }
 
-/** Returns the ids in a stream event. */
 export const handedOutBy = ({ item, response }: Json): ReadonlyArray<string> => [
   ...(isObject(response) ? handedOutIn(response) : []),
   ...(isObject(item) && typeof item.id === "string" ? [item.id] : [])

@@ -1,6 +1,6 @@
 /**
- * Reads a request in OpenAI's Responses protocol and computes the figures that bound its cost. Only the fields that clients expect to be validated
- * are validated. All others are sent unchanged.
+ * Reads a request in OpenAI's Responses protocol and computes the figures that bound its cost. Validates only the fields that clients expect it to
+ * validate. All others are sent unchanged.
  *
  * Where the specification is silent:
  * - The bound is computed as for chat (`calls/prompts/Prompt`): a token takes at least one byte of the request. An image of any size counts as

@@ -16,7 +16,7 @@ import { broken, reader } from "./Relay.ts"
 /** Fields that refer to responses stored by the vendor. */
 const ofKept = ["previous_response_id", "conversation"] as const
 
-/** Returns whether the input refers to items by the vendor's ids. A reference may omit its type. */
+/** Returns whether the input refers to items by the vendor's ids. A reference can omit its type. */
 const refers = (input: unknown): boolean =>
   Array.isArray(input) &&
   input.some(

@@ -14,7 +14,7 @@ import type { Usage } from "../../../protocols/conversation/Usage.ts"
 import { handedOutBy } from "./Named.ts"
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 
-/** Returns the events that close a stream that broke after these events. */
+/** Returns the event that closes a broken stream. Its number follows the last one in `events`. */
 export const broken = (events: string): string => {
   const error = {
     type: "upstream_error",
@@ -36,10 +36,9 @@ const marksOfIds =
 
 const numbered = /"sequence_number"\s*:\s*(\d+)/g
 
-/** Returns the number of the last event in the string. */
+/** Returns the last `sequence_number` in the string, or -1. */
 const lastNumber = (text: string): number => [...text.matchAll(numbered)].reduce((_, [, number]) => Number(number), -1)
 
-/** Creates a reader of one stream's events. */
 export const reader = (notes: boolean): Reader => {
   const handed_out = notes ? new Set<string>() : undefined
   let usage: Usage = noUsage
@@ -47,7 +46,7 @@ export const reader = (notes: boolean): Reader => {
   let latest = ""
   let last: string | undefined
 
-  /** Inspects an event and returns the text to send to the client now. */
+  /** Inspects an event and returns the text to send to the client now, or `undefined` for an error. */
   const look = (event: string): string | undefined => {
     // Some vendors send chat's `[DONE]` after the last event.
     if (last !== undefined) return ""
