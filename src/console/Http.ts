@@ -49,9 +49,7 @@ export const ConsoleHttp = HttpApiBuilder.group(
 
     const whenServed = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
 
-    /**
-     * Checks that the console is enabled and that its own page sent the request, and applies the rate limit for tokens. Returns the session cookie.
-     */
+    /** Returns the session cookie. Refuses requests that the console's own page did not send, and applies the rate limit for tokens. */
     const ownCookie = (request: Request) =>
       whenServed.pipe(
         Effect.zipRight(sameOrigin(request, service.public_url)),

@@ -139,7 +139,7 @@ class Reading {
   private readonly field = (info: Multipasta.PartInfo, value: Uint8Array): void => {
     const { name } = dispositionOf(info)
     const text = Multipasta.decodeField(info, value)
-    this.texts[name] = name in this.texts ? [this.texts[name], text] : text
+    this.texts[name] = name in this.texts ? [this.texts[name], text].flat() : text
   }
 
   private readonly file = (info: Multipasta.PartInfo): ((chunk: Uint8Array | null) => void) => {

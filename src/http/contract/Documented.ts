@@ -116,10 +116,16 @@ const optional = (description: string, type: "integer" | "string") => ({
   required: false
 })
 
+const openAiRates = { ...rates("Requests"), ...rates("Tokens") }
+const messagesRates = { ...anthropicRates("Requests"), ...anthropicRates("Tokens") }
+
+/** Refers to headers of the document's components. */
+const referring = (headers: object) =>
+  Object.fromEntries(Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
 const ratesFor = (shape: Shape | undefined) => ({
-  ...rates("Requests"),
-  ...rates("Tokens"),
-  ...(shape?.rateHeaders !== undefined && { ...anthropicRates("Requests"), ...anthropicRates("Tokens") })
+  ...referring(openAiRates),
+  ...(shape?.rateHeaders !== undefined && referring(messagesRates))
 })
 
 /** The statuses of an admitted call, and of a refusal by a budget. */
@@ -149,7 +155,7 @@ interface Operation {
 }
 
 interface Document {
-  readonly components: { readonly schemas: Record<string, unknown> }
+  readonly components: { readonly schemas: Record<string, unknown>; headers?: object }
   readonly paths: Record<string, Record<string, Operation>>
 }
 
@@ -158,6 +164,7 @@ export const described =
   (api: HttpApi.HttpApi.Any) =>
   (written: Record<string, unknown>): Record<string, unknown> => {
     const { components, paths } = written as unknown as Document
+    components.headers = { ...openAiRates, ...messagesRates }
     HttpApi.reflect(api as never, {
       onGroup: () => {},
       onEndpoint: ({ endpoint, mergedAnnotations, middleware }) => {

@@ -111,10 +111,7 @@ const make = Effect.gen(function* () {
     return yield* seal({ ...person, family, signed_in_at: now }, now)
   })
 
-  /**
-   * Returns the requested tenant. Fails unless the user is an active member. Without a request, returns the tenant requested last, or else the first
-   * tenant with an active membership.
-   */
+  /** Returns the requested tenant, by default the one requested last or the first with an active membership. Fails if the user is no member. */
   const tenantOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Sealed, asked: TenantId | undefined) {
     if (yield* tenants.isActiveMember(account_id, asked ?? tenant_id)) return asked ?? tenant_id
     if (asked !== undefined) return yield* new NotAMember({ tenant_id: asked })

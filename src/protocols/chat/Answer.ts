@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - If there are several choices, the first is the answer. A choice that ends with `error` is a failure.
- * - A refusal without text from the model becomes `content_filter`, and a vendor's pause becomes `stop`.
+ * - A refusal becomes `content_filter`, and a vendor's pause becomes `stop`.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"

@@ -2,8 +2,8 @@
  * Reads and writes chunks of a streamed chat completion.
  *
  * Where the specification is silent:
- * - A tool call begins with the chunk that contains its name. A chunk with a new id for the same `index` begins another call, because some servers
- *   give every call the index 0. Calls end with the answer, because the deltas of several calls can alternate.
+ * - A tool call begins with the first chunk of its `index`. A chunk with a new id and a name for the same `index` begins another call, because some
+ *   servers give every call the index 0. Calls end with the answer, because the deltas of several calls can alternate.
  * - The answer is complete when a chunk contains a finish reason, with or without `[DONE]`. Later chunks are ignored, except for usage and errors.
  * - A broken stream ends with a chunk `{ "error": … }` and `[DONE]`, like an untranslated stream.
  */

@@ -4,7 +4,7 @@
  * Where the specification is silent:
  * - Gemini attaches a signature to the part that follows the thought. In the common form, the signature is a separate thought without text. This
  *   thought precedes the call or follows the text.
- * - Gemini 3 requires a signature for each call. Calls of other models get the placeholder from Google's guide.
+ * - Gemini 3 requires a signature for the first call of a turn. If the call has none, it gets the placeholder from Google's guide.
  * - An image URL must end with an image's extension, because Gemini also reads videos and documents from URLs.
  * - A tool result is `{ "output": text }` or `{ "error": text }`. Its non-text parts follow the results. File names are dropped.
  */

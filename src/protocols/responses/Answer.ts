@@ -5,7 +5,7 @@
  * - A refusal without text from the model is `incomplete` with the reason `content_filter`. An answer that ends with a stop sequence or a pause is
  *   `completed`.
  * - Items of an unknown type are ignored. Requests with the vendor's own tools are refused.
- * - An answer repeats the request's fields unchanged, except that `store` is always false.
+ * - An answer repeats the request's fields unchanged, except those with a constant value, such as `store`.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
