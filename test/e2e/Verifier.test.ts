@@ -11,7 +11,7 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import type { ReceiptFile } from "../../src/money/receipts/Verifier.ts"
 import { launch } from "../console/Browser.ts"
 import { freshFolder, root, start } from "../support/Service.ts"
@@ -90,7 +90,8 @@ beforeAll(async () => {
     expect((await service.call("/v1/chat/completions", { token: ada.token, json })).status).toBe(200)
   const [usage] = await service.usage(ada)
   const path = `/v1/usage/${usage!.id}/receipt`
-  await expect.poll(async () => (await service.call(path, { token: ada.token })).status, { timeout: 30_000 }).toBe(200)
+  const isIssued = async () => (await service.call(path, { token: ada.token })).status === 200
+  await vi.waitUntil(isIssued, { timeout: 60_000, interval: 200 })
   receipt = (await service.call(path, { token: ada.token })).body
   const { keys, witnesses } = (await service.call("/v1/log/keys")).body as {
     readonly keys: ReadonlyArray<string>
