@@ -23,7 +23,7 @@ export type Order =
   | { readonly log: true }
   | { readonly size: true }
 
-/** The number of charges, and the time until all of them were in the ledger and in the log, if there is one. */
+/** The number of charges, and the time that they took. */
 export interface Charged {
   readonly charges: number
   readonly millis: number
@@ -121,7 +121,10 @@ const sizeOf = Effect.gen(function* () {
   return { entries: Number(entries!.n), logged: head?.size ?? 0, bytes: Number(size!.bytes) } satisfies Size
 })
 
-/** The iterations of the log's loop, with its pauses. An interruption lets the current iteration end, so that its work is not repeated. */
+/**
+ * The iterations of the log's loop, with its pauses. An interruption lets the current iteration end. The first iteration of a round adds the entries
+ * of the previous round's last second. So each round includes the log's work for as many entries as it makes.
+ */
 const looping = Effect.flatMap(ChargeLog, ({ job }) =>
   Effect.forever(Effect.flatMap(Effect.uninterruptible(job.turn), (pause) => Effect.sleep(pause ?? 0)))
 )
@@ -158,8 +161,9 @@ const obeying = Effect.gen(function* () {
       Array.from({ length: abreast }, () => fiber),
       { concurrency: "unbounded", discard: true }
     )
-    if (loop !== undefined) yield* Effect.zipRight(Fiber.interrupt(loop), completed)
-    return { charges: made - before, millis: performance.now() - start } satisfies Charged
+    const millis = performance.now() - start
+    if (loop !== undefined) yield* Fiber.interrupt(loop)
+    return { charges: made - before, millis } satisfies Charged
   })
 
   const obey = (order: Order): Effect.Effect<object, unknown, SqlClient | ChargeLog> => {

@@ -77,7 +77,11 @@ const startLogged = async ({ directory, options }: Bench, engine: Engine, name: 
       made += charges
       return { rate: (charges / millis) * 1000, cpu: (cpu(child.pid!) + engine.serverCpu() - before) / charges }
     },
-    log: () => order<Logged>({ log: true }),
+    log: async () => {
+      const before = cpu(child.pid!) + engine.serverCpu()
+      const logged = await order<Logged>({ log: true })
+      return { ...logged, cpu: (cpu(child.pid!) + engine.serverCpu() - before) / logged.entries }
+    },
     /** Ends the process. The ledger must have one entry per charge and per account, and `verify` must find nothing. */
     end: async (isLogged: boolean): Promise<Size> => {
       const size = await order<Size>({ size: true })
@@ -136,6 +140,7 @@ const compare = async (bench: Bench, engine: Engine): Promise<Compared> => {
   for (const { name, rates } of sides)
     results.measurements.push({ part: `log, ${engine.title}`, contender: `log ${name}`, rates })
   const [off, on] = sides as [(typeof sides)[number], (typeof sides)[number]]
+  await on.process.log()
   await off.process.end(false)
   return { engine, off, on, size: await on.process.end(true) }
 }
@@ -145,7 +150,7 @@ const ratios = ({ off, on }: Compared): ReadonlyArray<number> => on.rates.map((r
 
 const printCharges = ({ results }: Bench, compared: ReadonlyArray<Compared>): void => {
   print(
-    `\nCharges, reserve then settle, durable; ${count(manyCallers)} Zipf-distributed callers; with the log, a round ends when the log has its last charge\n`
+    `\nCharges, reserve then settle, durable; ${count(manyCallers)} Zipf-distributed callers; with the log, its loop runs meanwhile\n`
   )
   const row = (one: Compared, { costs, name, rates }: Side): ReadonlyArray<string> => {
     const quotients = ratios(one)
@@ -189,6 +194,8 @@ const printCharges = ({ results }: Bench, compared: ReadonlyArray<Compared>): vo
 // ---- building the log ---------------------------------------------------------------------------------------------------
 
 interface Built extends Logged {
+  /** The CPU time per entry, in µs. */
+  readonly cpu: number
   readonly engine: Engine
   readonly size: Size
 }
@@ -209,12 +216,13 @@ const printBuilds = ({ results }: Bench, builds: ReadonlyArray<Built>): void => 
   const title = `for ${count(entriesOfTarget)}`
   print(
     table([
-      ["engine", "entries", "seconds", "entries/s", "bytes/entry", title],
+      ["engine", "entries", "seconds", "entries/s", "CPU µs/entry", "bytes/entry", title],
       ...builds.map((built) => [
         built.engine.title,
         count(built.entries),
         seconds(built).toFixed(1),
         count((built.entries / built.millis) * 1000),
+        built.cpu.toFixed(1),
         (built.size.bytes / built.size.logged).toFixed(1),
         `${seconds(built, entriesOfTarget).toFixed(0)} s`
       ])
