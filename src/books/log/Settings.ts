@@ -17,8 +17,8 @@ export interface Witness {
 const keyRule = "must be a verifier key for Ed25519 cosignatures: name+id+base64, with the type 4"
 
 /** The maximum number of witnesses, and the maximum length of a witness's name in bytes. Each receipt contains a line per witness. */
-export const witnessesMax = 8
-export const nameMax = 64
+const witnessesMax = 8
+export const nameMax = 48
 
 const nameRule = `must contain a name of at most ${nameMax} bytes`
 const isShort = (key: string): boolean => Buffer.byteLength(key.split("+", 1)[0]!) <= nameMax
