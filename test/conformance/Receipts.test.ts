@@ -56,6 +56,12 @@ beforeAll(async () => {
 })
 afterAll(() => service.discard())
 
+describe("the keys of the log", () => {
+  it("come with no witnesses, if none are configured", async () => {
+    expect((await service.call("/v1/log/keys")).body).toEqual({ keys, witnesses: [] })
+  })
+})
+
 describe("a receipt", () => {
   it("proves a charge to anyone who trusts the key", async () => {
     const usage_id = await chat(ada.token)

@@ -1,8 +1,15 @@
 /** A service whose log has two witnesses, and its proofs of liabilities, over HTTP and on the command line. */
+import { createHash } from "node:crypto"
+import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { get } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { gunzipSync, gzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import * as Note from "../../src/books/log/Note.ts"
+import { nameMax } from "../../src/books/log/Settings.ts"
 import { contradictions, verifyLiability, verifyTotal } from "../../src/money/receipts/LiabilityVerifier.ts"
 import { ReceiptInvalid, verify } from "../../src/money/receipts/Verifier.ts"
 import type { ReceiptFile } from "../../src/money/receipts/Verifier.ts"
@@ -44,6 +51,53 @@ const receiptOf = async (usage_id: string): Promise<ReceiptFile> => {
 
 const trusted = () => [...logKeys, ...witnesses.map(({ key }) => key)]
 
+/** The response as it is sent. `fetch` would ask for compression by itself. */
+const bytesAt = async (path: string, headers: Record<string, string>) => {
+  const [response] = (await once(
+    get(`${service.url}${path}`, { headers: { ...headers, authorization: `Bearer ${ada.token}` } }),
+    "response"
+  )) as [IncomingMessage]
+  const bytes = Buffer.concat(await response.toArray())
+  expect(response.statusCode).toBe(200)
+  return { headers: response.headers, bytes }
+}
+
+/** Bytes that no compression shortens, the same in each run. */
+const noise = (length: number, seed: string): Buffer =>
+  createHash("shake256", { outputLength: length }).update(seed).digest()
+
+/** A name of this length, of the characters of addresses. */
+const nameOf = (length: number, seed: string): string =>
+  [...noise(length, seed)].map((byte) => "0123456789abcdefghijklmnopqrstuvwxyz.-/:"[byte % 40]).join("")
+
+/** The receipt with every part as long as it can be at a billion entries: three witnesses, and names of 48 characters. */
+const atWorst = (receipt: ReceiptFile, seed: number): ReceiptFile => {
+  const name = (of: string) => nameOf(nameMax, `${of} ${seed}`)
+  const digits = (of: string) => String(noise(8, `${of} ${seed}`).readBigUInt64BE() % 10n ** 18n).padEnd(18, "9")
+  const [, , root] = receipt.checkpoint.split("\n")
+  const line = (signer: string, length: number) =>
+    `\u2014 ${signer} ${noise(length, `${signer} ${seed}`).toString("base64")}\n`
+  return {
+    leaf: receipt.leaf
+      .replace(/^number .*$/m, "number 1000000000")
+      .replace(/^(amount|balance|giftable) .*$/gm, (_, field: string) => `${field} ${digits(field)}`)
+      .replace(/^description .*$/m, `description "/v1/chat/completions ${name("model")}"`),
+    index: 999_999_999,
+    // At a billion entries a proof has 30 hashes.
+    proof: noise(30 * 32, `proof ${seed}`).toString("base64"),
+    checkpoint: `${name("log")}\n1000000000\n${root}\n\n${line(name("log"), 68)}${["a", "b", "c"].map((of) => line(name(of), 76)).join("")}`
+  }
+}
+
+describe("the keys of the log", () => {
+  it("come with those of the witnesses, in the format of C2SP", async () => {
+    const { body } = await service.call("/v1/log/keys")
+    expect(body.keys).toEqual(logKeys)
+    expect(body.witnesses).toEqual(witnesses.map(({ key, name }) => ({ name, key })))
+    for (const { key, name } of body.witnesses) expect(Note.cosignerOf(key)).toMatchObject({ name })
+  })
+})
+
 describe("a receipt of a log with two witnesses", () => {
   it("is cosigned by both, like the checkpoint", async () => {
     const receipt = await receiptOf(await chat())
@@ -79,13 +133,41 @@ describe("a receipt of a log with two witnesses", () => {
     await expect(verify(without, trusted(), { witnesses: 2 })).rejects.toThrow("1 witnesses cosigned")
   })
 
-  it("has at most 2 kB at a billion charges", async () => {
-    const body = await receiptOf(await chat())
-    // At a billion entries a proof has 30 hashes.
-    const proof = Buffer.alloc(30 * 32, 7).toString("base64")
-    const checkpoint = body.checkpoint.replace(/\n\d+\n/, "\n1000000000\n")
-    const text = JSON.stringify({ ...body, index: 999_999_999, proof, checkpoint })
-    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(2_048)
+  it("has at most 2 kB at a billion charges with three witnesses and long names, as it is sent and stored", async () => {
+    const receipt = await receiptOf(await chat())
+    for (let i = 0; i < 50; i++) {
+      const text = JSON.stringify(atWorst(receipt, i))
+      expect(gzipSync(text).length).toBeLessThanOrEqual(2_048)
+      expect(Buffer.byteLength(text)).toBeLessThanOrEqual(2_800)
+    }
+  })
+
+  it("is compressed for a client that accepts gzip, and stays what it was", async () => {
+    const usage_id = await chat()
+    const receipt = await receiptOf(usage_id)
+    const path = `/v1/usage/${usage_id}/receipt`
+    const compressed = await bytesAt(path, { "accept-encoding": "gzip, deflate" })
+    expect(compressed.headers).toMatchObject({
+      "content-type": "application/json",
+      "content-encoding": "gzip",
+      vary: expect.stringContaining("Accept-Encoding")
+    })
+    expect(JSON.parse(gunzipSync(compressed.bytes).toString("utf8"))).toMatchObject({ leaf: receipt.leaf })
+    const number = /^number (\d+)$/m.exec(receipt.leaf)![1]
+    for (const other of [path, `/v1/tenants/${ada.tenant_id}/billing/ledger/${number}/receipt`])
+      for (const encoding of [undefined, "identity", "gzip;q=0"]) {
+        const plain = await bytesAt(other, encoding === undefined ? {} : { "accept-encoding": encoding })
+        expect(plain.headers["content-encoding"]).toBeUndefined()
+        expect(JSON.parse(plain.bytes.toString("utf8"))).toMatchObject({ leaf: receipt.leaf })
+      }
+    const file = join(service.folder, "receipt.json.gz")
+    writeFileSync(file, compressed.bytes)
+    const keys = trusted().flatMap((key) => ["--key", key])
+    expect((await commandHere(["receipt", "verify", ...keys, "--witnesses", "2", file])).code).toBe(0)
+    // A bomb is no receipt.
+    writeFileSync(file, gzipSync(Buffer.alloc(2 * 1024 * 1024)))
+    const refused = await commandHere(["receipt", "verify", ...keys, file])
+    expect([refused.code, refused.stdout]).toEqual([1, expect.stringContaining("the file could not be read")])
   })
 
   it("is checked on the command line", async () => {

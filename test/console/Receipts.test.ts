@@ -18,7 +18,7 @@ const call = (token: string, content: string) =>
   })
 
 beforeAll(async () => {
-  desk = await Desk.open()
+  desk = await Desk.open({ env: { SANDBOX_WITNESSES: "on" } })
   ada = await desk.service.signIn("ada@example.com", { name: "Ada Lovelace" })
   const key = await desk.service.key(ada)
   await desk.service.control("/credit", { tenant_id: ada.tenant_id, amount: 5, source: "purchase" })
@@ -36,6 +36,25 @@ interface Receipt {
   readonly proof: string
   readonly checkpoint: string
 }
+
+interface LogKeys {
+  readonly keys: ReadonlyArray<string>
+  readonly witnesses: ReadonlyArray<{ readonly name: string; readonly key: string }>
+}
+
+/** Changes the service's answer about the log's keys. */
+const answerKeys = (page: Page, changed: (served: LogKeys) => LogKeys) =>
+  page.route("**/v1/log/keys", async (route) => {
+    const response = await route.fetch()
+    await route.fulfill({ response, json: changed((await response.json()) as LogKeys) })
+  })
+
+/** Stores these keys in the browser, as an earlier visit would have. */
+const store = (page: Page, keys: object) =>
+  page.evaluate(
+    ([name, value]) => localStorage.setItem(name!, value!),
+    [`console.log-keys ${desk.service.url}`, JSON.stringify({ ...keys, since: "2026-01-02T00:00:00.000Z" })]
+  )
 
 const theirReceipt = "**/v1/usage/*/receipt"
 
@@ -79,12 +98,20 @@ describe("the receipt of a charge", () => {
     const again = dialog.getByRole("button", { name: "Verify again" })
     expect(await again.evaluate((element) => element === document.activeElement)).toBe(true)
     await isSound(tab)
-    const { keys } = (await desk.service.call("/v1/log/keys")).body
+    const { keys, witnesses } = (await desk.service.call("/v1/log/keys")).body as LogKeys
+    expect(witnesses.map(({ name }) => name)).toEqual(["w1.sandbox", "w2.sandbox"])
+    for (const { key, name } of witnesses) {
+      await dialog.getByText(new RegExp(`^Cosigned by ${name} at `)).waitFor()
+      expect(await dialog.locator("details code").allTextContents()).toContain(key)
+    }
+    await dialog.getByText(/^The list of witnesses comes from the service\./).waitFor()
     const stored = await page.evaluate(() =>
       Object.entries(localStorage).find(([name]) => name.startsWith("console.log-keys"))
     )
-    expect(JSON.parse(stored![1]).keys).toEqual(keys)
-    expect(await dialog.locator("pre").textContent()).toContain(keys[0])
+    expect(JSON.parse(stored![1])).toMatchObject({ keys, witnesses: witnesses.map(({ key }) => ({ key })) })
+    const command = await dialog.locator("pre").textContent()
+    for (const key of [...keys, ...witnesses.map(({ key }) => key)]) expect(command).toContain(`--key '${key}'`)
+    expect(command).toContain("--witnesses 2 ")
     const asked = page.waitForResponse(/\/receipt$/)
     await again.press("Enter")
     await asked
@@ -204,16 +231,39 @@ describe("a cosigned checkpoint", () => {
         const receipt = (await response.json()) as Receipt
         await route.fulfill({ response, json: { ...receipt, checkpoint: cosigned(receipt.checkpoint) } })
       })
-      await page.route("**/v1/log/keys", async (route) => {
-        const response = await route.fetch()
-        const { keys } = (await response.json()) as { keys: ReadonlyArray<string> }
-        await route.fulfill({ response, json: { keys: [...keys, witness.verifier] } })
-      })
+      await answerKeys(page, ({ keys }) => ({ keys, witnesses: [{ name: "witness.example", key: witness.verifier }] }))
     })
     await verify()
     await inLog(dialog).waitFor()
     await dialog.getByText(/^Cosigned by witness\.example at 0?2:02:03 PM\.$/).waitFor()
-    await dialog.getByText(/^Also signed by other\.example\./).waitFor()
+    await dialog.getByText(/^Also signed by .*\bother\.example\./).waitFor()
+    await leave(tab)
+  })
+})
+
+describe("another key of a witness", () => {
+  it("is warned of, proves no cosignature at first, and is trusted on request", async () => {
+    const earlier = keyOf("w1.sandbox", 4).verifier
+    const { keys } = (await desk.service.call("/v1/log/keys")).body as LogKeys
+    const { dialog, page, tab, verify } = await open((page) =>
+      store(page, { keys, witnesses: [{ key: earlier, since: "2026-01-02T00:00:00.000Z" }] })
+    )
+    const changed = dialog.getByText("The key of a witness has changed")
+    const cosigned = dialog.getByText(/^Cosigned by w1\.sandbox at /)
+    await verify()
+    await inLog(dialog).waitFor()
+    await changed.waitFor()
+    await dialog.getByText(/^Cosigned by w2\.sandbox at /).waitFor()
+    await dialog.getByText(/^Also signed by w1\.sandbox\./).waitFor()
+    expect(await cosigned.count()).toBe(0)
+    await isSound(tab)
+    await dialog.getByRole("button", { name: "Trust the new key" }).click()
+    await cosigned.waitFor()
+    expect(await changed.count()).toBe(0)
+    await page.reload()
+    await verify()
+    await cosigned.waitFor()
+    expect(await changed.count()).toBe(0)
     await leave(tab)
   })
 })
@@ -221,13 +271,11 @@ describe("a cosigned checkpoint", () => {
 describe("another key of the log", () => {
   it("is warned of, proves nothing at first, and is trusted on request", async () => {
     const earlier = keyOf("a.log", 1).verifier
-    const { dialog, page, tab, verify } = await open((page) =>
-      page.evaluate(
-        ([name, keys]) =>
-          localStorage.setItem(name!, JSON.stringify({ keys: [keys], since: "2026-01-02T00:00:00.000Z" })),
-        [`console.log-keys ${desk.service.url}`, earlier]
-      )
-    )
+    const { dialog, page, tab, verify } = await open(async (page) => {
+      await store(page, { keys: [earlier] })
+      // The new key is no better if the service calls it a witness.
+      await answerKeys(page, ({ keys }) => ({ keys, witnesses: keys.map((key) => ({ name: "w", key })) }))
+    })
     await verify()
     await dialog.getByText("The log's key has changed").waitFor()
     await dialog.getByText(/trusted the earlier key since Jan 2, 2026/).waitFor()

@@ -2,7 +2,7 @@
 // SQLite, and two nodes with one. It also measures how long one node still accepts a key that was revoked at another.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
-import { chmodSync, existsSync, readdirSync, readFileSync } from "node:fs"
+import { chmodSync, existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { Client } from "pg"
 import { startServer } from "../../../test/support/postgres.ts"
@@ -14,6 +14,7 @@ import { call, makeKey, operate, startGateway } from "../gateway.ts"
 import type { Gateway } from "../gateway.ts"
 import { median } from "../numbers.ts"
 import { ask, cpu, startPart, stop } from "../processes.ts"
+import { createDatabase, serverCpu } from "../server.ts"
 import { checkGateway, startOutside } from "../world.ts"
 import type { Round } from "../writers.ts"
 
@@ -30,32 +31,6 @@ const run = async (bench: Bench): Promise<void> => {
   } finally {
     await server.stop()
   }
-}
-
-const create = async ({ url }: Server, name: string): Promise<string> => {
-  const client = new Client(url)
-  await client.connect()
-  await client.query(`CREATE DATABASE ${name}`)
-  await client.end()
-  return url.replace(/postgres$/, name)
-}
-
-/** Returns the CPU time that all of the server's processes have used so far, in µs. */
-const serverCpu = (server: Server): number => {
-  const main = server.pid()
-  const childrenOf = readdirSync("/proc").filter((name) => {
-    if (!/^\d+$/.test(name) || !existsSync(`/proc/${name}/stat`)) return false
-    return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${name}/stat`, "utf8"))?.[1]) === main
-  })
-  return [main, ...childrenOf.map(Number)].reduce((sum, pid) => sum + cpu(pid), endedCpu(main))
-}
-
-/** Returns the CPU time of a process's children that have exited, in µs. */
-const endedCpu = (pid: number): number => {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/^.*\) /s, "")
-    .split(" ")
-  return (Number(fields[13]) + Number(fields[14])) * 10_000
 }
 
 // ---- charges ------------------------------------------------------------------------------------------------------------
@@ -79,7 +54,7 @@ const startPgbench = async (server: Server): Promise<((seconds: number) => numbe
     print("pgbench is missing (Debian: apt-get install postgresql-contrib); continuing without it")
     return undefined
   }
-  const url = await create(server, "pgbench")
+  const url = await createDatabase(server, "pgbench")
   const pgbench = (...args: ReadonlyArray<string>): string => {
     const { status, stderr, stdout } = spawnSync(file, [...args, url], { encoding: "utf8" })
     if (status !== 0) throw new Error(`pgbench failed: ${stderr}`)
@@ -103,8 +78,8 @@ interface Side {
 const charges = async (bench: Bench, server: Server): Promise<void> => {
   const { options, results } = bench
   const pgbench = await startPgbench(server)
-  const url = await create(server, "charges")
-  // The processes start one after the other, because the first process creates the tables.
+  const url = await createDatabase(server, "charges")
+  // The processes are started one after the other, because the first one creates the tables.
   const writers: Array<ChildProcess> = []
   for (const place of ["0", "1"]) {
     const child = startPart(undefined, "writers.ts", [url, place, String(accounts)])
@@ -226,7 +201,7 @@ const patience = 5_000
 const overHttp = async (bench: Bench, server: Server): Promise<void> => {
   const { cores, directory, options } = bench
   const { load, outside, upstream } = await startOutside(cores)
-  const database = await create(server, "nodes")
+  const database = await createDatabase(server, "nodes")
   const node = (name: string, rest: { readonly database?: string }) =>
     startGateway({ name, main: options.main, cores, outside, directory: join(directory, name), ...rest })
   say("starting two services on SQLite, and two nodes on PostgreSQL")

@@ -2,6 +2,7 @@
 import { Args, Command, Options } from "@effect/cli"
 import { Console, Effect } from "effect"
 import { readFileSync } from "node:fs"
+import { gunzipSync } from "node:zlib"
 import { toIso } from "../../kernel/Moment.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import { contradictions, readLiability, verifyLiability } from "../../money/receipts/LiabilityVerifier.ts"
@@ -13,7 +14,9 @@ import { json, printed } from "./Options.ts"
 import { refuse } from "./Report.ts"
 
 const files = Args.text({ name: "file" }).pipe(
-  Args.withDescription("a receipt or a proof of liabilities, as returned by the service"),
+  Args.withDescription(
+    "a receipt or a proof of liabilities, as returned by the service, plain or compressed with gzip"
+  ),
   Args.atLeast(1)
 )
 
@@ -37,8 +40,18 @@ interface Checked {
   readonly problem?: string
 }
 
+/** The maximum length of a file's text. A receipt takes a few kB. */
+const textMax = 1024 * 1024
+
+/** Reads a file, which may be compressed with gzip. */
+const textOf = (file: string): string => {
+  const bytes = readFileSync(file)
+  const isCompressed = bytes[0] === 0x1f && bytes[1] === 0x8b
+  return (isCompressed ? gunzipSync(bytes, { maxOutputLength: textMax }) : bytes).toString("utf8")
+}
+
 const verified = async (file: string, trusted: ReadonlyArray<string>, witnesses: number): Promise<Checked> => {
-  const text = readFileSync(file, "utf8")
+  const text = textOf(file)
   const liability = readLiability(text)
   return liability === undefined
     ? { file, receipt: await verify(read(text), trusted, { witnesses }) }

@@ -514,7 +514,7 @@ export type {
 export type { ChargeLog, ChargeLogContract, LogReceipt } from "../../books/log/ChargeLog.ts"
 export type { TileKey } from "../../books/log/Tree.ts"
 export type { LoggedEntry } from "../../books/ledger/rows/EntriesInOrder.ts"
-export type { LogKeys, Receipt as EntryReceipt } from "../../money/receipts/Receipt.ts"
+export type { LogKeys, LogWitness, Receipt as EntryReceipt } from "../../money/receipts/Receipt.ts"
 export type { Liabilities, LiabilitiesContract } from "../../books/log/Liabilities.ts"
 export type { Exports, ExportsContract } from "../../money/exports/Exports.ts"
 export type { Receipts, ReceiptsContract } from "../../money/receipts/Receipts.ts"

@@ -16,12 +16,22 @@ export interface Witness {
 
 const keyRule = "must be a verifier key for Ed25519 cosignatures: name+id+base64, with the type 4"
 
+/** The maximum number of witnesses, and the maximum length of a witness's name in bytes. Each receipt contains a line per witness. */
+const witnessesMax = 8
+export const nameMax = 48
+
+const nameRule = `must contain a name of at most ${nameMax} bytes`
+const isShort = (key: string): boolean => Buffer.byteLength(key.split("+", 1)[0]!) <= nameMax
+
 const WitnessEntry = readAs(
   Schema.Struct({
     url: Address.pipe(
       Schema.filter((url) => !/[?#]/.test(url), { message: () => "must be a URL without a query or a fragment" })
     ),
-    key: Schema.String.pipe(Schema.filter((key) => Note.cosignerOf(key) !== undefined, { message: () => keyRule }))
+    key: Schema.String.pipe(
+      Schema.filter((key) => Note.cosignerOf(key) !== undefined, { message: () => keyRule }),
+      Schema.filter(isShort, { message: () => nameRule })
+    )
   }),
   ({ key, url }): Witness => ({ url, key: Note.cosignerOf(key)!, verifier: key })
 )
@@ -41,7 +51,12 @@ const repeated = (witnesses: ReadonlyArray<Witness>): ReadonlyArray<Schema.Filte
   })
 
 const Log = Schema.Struct({
-  witnesses: Schema.optionalWith(Schema.Array(WitnessEntry), { default: () => [] }),
+  witnesses: Schema.optionalWith(
+    Schema.Array(WitnessEntry).pipe(
+      Schema.maxItems(witnessesMax, { message: () => `must contain at most ${witnessesMax} witnesses` })
+    ),
+    { default: () => [] }
+  ),
   /** The number of witnesses that must cosign a checkpoint. All of them by default. */
   required: Schema.optional(Count),
   /** The least time between two checkpoints that are sent to the witnesses. */

@@ -47,7 +47,7 @@ export class ReceiptsApi extends HttpApiGroup.make("receipts")
   .add(
     HttpApiEndpoint.get("keys", "/v1/log/keys")
       .addSuccess(LogKeys)
-      .annotate(OpenApi.Summary, "List the keys that verify the log's checkpoints")
+      .annotate(OpenApi.Summary, "List the keys that verify the log's checkpoints, and the keys of its witnesses")
   )
   .add(
     HttpApiEndpoint.get("liabilities", "/v1/log/liabilities")

@@ -15,11 +15,21 @@ export const Receipt = Schema.Struct({
   checkpoint: Schema.String.annotations({ description: "The signed head of the log (C2SP tlog-checkpoint)" })
 }).annotations({ identifier: "Receipt" })
 
+export interface LogWitness extends Schema.Schema.Type<typeof LogWitness> {}
+export const LogWitness = Schema.Struct({
+  name: Schema.String,
+  key: Schema.String.annotations({ description: "The verifier key of its cosignatures (C2SP tlog-cosignature)" })
+}).annotations({ identifier: "LogWitness" })
+
 export interface LogKeys extends Schema.Schema.Type<typeof LogKeys> {}
 export const LogKeys = Schema.Struct({
   keys: Schema.Array(Schema.String).annotations({
     description:
       "The verifier keys of the log (C2SP signed-note), newest first. Compare them with a copy from another source"
+  }),
+  witnesses: Schema.Array(LogWitness).annotations({
+    description:
+      "The witnesses that this service asks to cosign the log. Compare their keys with those that the witnesses publish"
   })
 }).annotations({ identifier: "LogKeys" })
 

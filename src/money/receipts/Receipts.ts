@@ -15,6 +15,7 @@ import type { TenantId } from "../../kernel/Ids.ts"
 import * as Entries from "../../books/ledger/rows/EntriesInOrder.ts"
 import { ChargeLog } from "../../books/log/ChargeLog.ts"
 import { Liabilities } from "../../books/log/Liabilities.ts"
+import { LogSettings } from "../../books/log/Settings.ts"
 import { UsageNotFound } from "../usage/Problems.ts"
 import {
   EntryNotFound,
@@ -24,7 +25,7 @@ import {
   NothingCharged,
   PaidByAnother
 } from "./Problems.ts"
-import type { LiabilityProof, LiabilityStatement, Receipt } from "./Receipt.ts"
+import type { LiabilityProof, LiabilityStatement, LogKeys, Receipt } from "./Receipt.ts"
 
 export interface ReceiptsContract {
   /** Returns the receipt for a charge to the tenant that paid it. */
@@ -37,6 +38,8 @@ export interface ReceiptsContract {
     readonly tenant_id: TenantId
     readonly number: number
   }) => Effect.Effect<Receipt, EntryNotFound | NotInLog>
+  /** Returns the verifier keys of the log, and those of the configured witnesses. */
+  readonly keys: Effect.Effect<LogKeys>
   /** Returns the signed total of all balances at the end of a day, or of the newest day that has one. */
   readonly liabilities: (day: string | undefined) => Effect.Effect<LiabilityStatement, LiabilitiesNotFound>
   /** Returns the proof that a tenant's balance is in that total. */
@@ -57,6 +60,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const log = yield* ChargeLog
   const liabilities = yield* Liabilities
+  const { witnesses } = yield* LogSettings
 
   const receiptOf = Effect.fnUntraced(function* (entry: Entries.LoggedEntry) {
     const receipt = yield* log.receipt(entry)
@@ -81,6 +85,11 @@ const make = Effect.gen(function* () {
     return yield* entry === undefined ? new EntryNotFound() : receiptOf(entry)
   })
 
+  const keys = Effect.map(log.keys, (keys): LogKeys => ({
+    keys,
+    witnesses: witnesses.map(({ key, verifier }) => ({ name: key.name, key: verifier }))
+  }))
+
   const stated: ReceiptsContract["liabilities"] = Effect.fn("Receipts.liabilities")(function* (day) {
     const found = yield* liabilities.statement(day)
     return found ?? (yield* new LiabilitiesNotFound())
@@ -91,5 +100,5 @@ const make = Effect.gen(function* () {
     return proof ?? (yield* new NoBalanceThen())
   })
 
-  return { ofCharge, ofEntry, liabilities: stated, liability } satisfies ReceiptsContract
+  return { ofCharge, ofEntry, keys, liabilities: stated, liability } satisfies ReceiptsContract
 })

@@ -31,6 +31,18 @@ describe("the witnesses of the configuration", () => {
       )
   })
 
+  it("have short names, and are few, because each receipt contains a line per witness", () => {
+    const [longest, longer] = ["w".repeat(48), `${"w".repeat(47)}\u00e9`]
+    const witnesses = Array.from({ length: 9 }, (_, i) => ({ url: `${url}${i}`, key: keyOf(`w${i}`) }))
+    const decoded = Either.getOrThrow(decodeFile({ log: { witnesses: witnesses.slice(1) } }, "the file"))
+    expect(decoded.log.witnesses).toHaveLength(8)
+    expect(problem({ witnesses })).toContain("log.witnesses: must contain at most 8 witnesses")
+    expect(problem({ witnesses: [{ url, key: keyOf(longer) }] })).toContain(
+      "log.witnesses.0.key: must contain a name of at most 48 bytes"
+    )
+    expect(Either.isRight(decodeFile({ log: { witnesses: [{ url, key: keyOf(longest) }] } }, "the file"))).toBe(true)
+  })
+
   it("are different operators, and not fewer than are required", () => {
     const shared = Note.newKey().public
     const key = keyOf("w.example/a", shared)

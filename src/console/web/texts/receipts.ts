@@ -9,8 +9,11 @@ export const receiptTexts = {
   verifyEntry: (number: string) => `Verify the receipt of entry ${number}`,
   inLog: { charge: "This charge is in the log.", entry: "This entry is in the log." },
   checkpoint: (entries: string, at: string) => `Checkpoint of ${at}, with ${entries} entries.`,
-  cosigned: (name: string, at: string | undefined) =>
-    at === undefined ? `Cosigned by ${name}.` : `Cosigned by ${name} at ${at}.`,
+  cosigned: (name: string, at: string) => `Cosigned by ${name} at ${at}.`,
+  witnesses:
+    "The list of witnesses comes from the service. This browser stored their keys and warns if one changes. Compare them with the keys that the witnesses publish.",
+  witnessKeys: "Keys of the witnesses",
+  storedSince: (since: string) => `Stored in this browser since ${since}.`,
   unknown: (names: string) => `Also signed by ${names}. This page has no key for this signature and did not check it.`,
   pending: "The log has not reached this entry yet.",
   pendingText: "Entries are added about a second after they are booked. This page tries again every two seconds.",
@@ -37,6 +40,9 @@ export const receiptTexts = {
   changed: "The log's key has changed",
   changedText: (since: string) =>
     `This browser has trusted the earlier key since ${since}. An operator may replace the key, but a forged log would also show another one. Compare the new key with a copy from elsewhere, such as the operator's website, before you trust it.`,
+  witnessChanged: "The key of a witness has changed",
+  witnessChangedText: (names: string) =>
+    `The service names another key for ${names} than this browser has stored. A witness may replace its key, but a service could also invent one. Compare the new key with the one that the witness publishes before you trust it.`,
   trust: "Trust the new key",
   log: "Log",
   entry: "Entry",

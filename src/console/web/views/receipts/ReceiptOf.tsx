@@ -14,8 +14,8 @@ import { Failed, Loading } from "../../parts/States.tsx"
 import { receiptTexts as texts } from "../../texts/receipts.ts"
 import { check } from "./checking.ts"
 import type { Checked, Signatures, Subject } from "./checking.ts"
-import { trustToo } from "./trust.ts"
-import type { Trust } from "./trust.ts"
+import { keyName, trustToo } from "./trust.ts"
+import type { Changed, Trust, WitnessKey } from "./trust.ts"
 
 type Tone = "good" | "warn" | "bad" | "plain"
 
@@ -47,41 +47,102 @@ const Verdict = ({ children, title, tone }: VerdictProps) => {
 
 const Cosignatures = ({ of: { cosigned, unknown } }: { readonly of: Signatures }) => (
   <>
-    {cosigned.map(({ at, name }) => (
-      <p key={name}>{texts.cosigned(name, at === undefined ? undefined : time(at))}</p>
+    {cosigned.map(({ name, time: at }) => (
+      <p key={name}>{texts.cosigned(name, time(at))}</p>
     ))}
     {unknown.length === 0 ? null : <p className="quiet">{texts.unknown(unknown.join(", "))}</p>}
   </>
 )
 
-/** Offers the receipt's text, and the command that verifies it elsewhere. */
-const Keep = ({ receipt, trust }: { readonly receipt: object; readonly trust: Trust }) => (
-  <>
-    <div className="row">
-      <Copy text={JSON.stringify(receipt, null, 2)} label={texts.copy} kind="plain" />
-    </div>
-    <p className="quiet small">{texts.keep}</p>
-    <Code of={`tollgate receipt verify --key '${trust.keys[0] ?? ""}' receipt.json`} />
-  </>
+/** Shows the keys of the witnesses, so that the user can compare them. They come from the service itself. */
+const WitnessKeys = ({ of }: { readonly of: ReadonlyArray<WitnessKey> }) => (
+  <div className="small">
+    <p className="quiet">{texts.witnesses}</p>
+    <details>
+      <summary>{texts.witnessKeys}</summary>
+      <Facts
+        of={of.map(({ key, since }) => [
+          keyName(key),
+          <>
+            <code className="receipt-keys">{key}</code>
+            <span className="quiet">{texts.storedSince(day(since))}</span>
+          </>
+        ])}
+      />
+    </details>
+  </div>
 )
 
-const KeyChanged = ({ of: { changed, since } }: { readonly of: Trust }) => {
+interface KeepProps {
+  readonly receipt: object
+  /** The keys to check the receipt with: one of the log, and those of witnesses that must have cosigned. */
+  readonly logKey: string | undefined
+  readonly witnesses?: ReadonlyArray<WitnessKey>
+}
+
+/** Offers the receipt's text, and the command that checks it elsewhere. */
+const Keep = ({ logKey = "", receipt, witnesses = [] }: KeepProps) => {
+  const keys = [logKey, ...witnesses.map(({ key }) => key)].map((key) => `--key '${key}'`).join(" ")
+  const least = witnesses.length === 0 ? "" : ` --witnesses ${witnesses.length}`
+  return (
+    <>
+      <div className="row">
+        <Copy text={JSON.stringify(receipt, null, 2)} label={texts.copy} kind="plain" />
+      </div>
+      <p className="quiet small">{texts.keep}</p>
+      <Code of={`tollgate receipt verify ${keys}${least} receipt.json`} />
+    </>
+  )
+}
+
+interface KeyChangedProps {
+  readonly title: string
+  readonly text: string
+  /** The changed keys, and the same as what to trust. */
+  readonly keys: ReadonlyArray<string>
+  readonly changed: Changed
+}
+
+const KeyChanged = ({ changed, keys, text, title }: KeyChangedProps) => {
   const queries = useQueryClient()
   const trust = (): void => {
     trustToo(changed, new Date().toISOString())
     void queries.invalidateQueries({ queryKey: ["receipt"] })
   }
+  if (keys.length === 0) return null
   return (
-    <Verdict tone="warn" title={texts.changed}>
-      <p>{texts.changedText(day(since))}</p>
-      <code className="receipt-keys">{changed.join(" ")}</code>
+    <Verdict tone="warn" title={title}>
+      <p>{text}</p>
+      <code className="receipt-keys">{keys.join(" ")}</code>
       <Button onPress={trust}>{texts.trust}</Button>
     </Verdict>
   )
 }
 
+/** Warns of each kind of key that changed. */
+const KeysChanged = ({ of: { changed, since } }: { readonly of: Trust }) => {
+  const { keys, witnesses } = changed
+  return (
+    <>
+      <KeyChanged
+        title={texts.changed}
+        text={texts.changedText(day(since))}
+        keys={keys}
+        changed={{ keys, witnesses: [] }}
+      />
+      <KeyChanged
+        title={texts.witnessChanged}
+        text={texts.witnessChangedText(witnesses.map(keyName).join(", "))}
+        keys={witnesses}
+        changed={{ keys: [], witnesses }}
+      />
+    </>
+  )
+}
+
 const Proven = ({ of }: { readonly of: Extract<Checked, { kind: "verified" }> }) => {
   const { entry, index, origin, root, size } = of.found
+  const witnesses = of.signatures.cosigned.map(({ key }) => key)
   return (
     <>
       <Verdict tone="good" title={texts.inLog[entry.source === "call" ? "charge" : "entry"]}>
@@ -96,6 +157,8 @@ const Proven = ({ of }: { readonly of: Extract<Checked, { kind: "verified" }> })
           [texts.root, <code key="root">{root}</code>]
         ]}
       />
+      {witnesses.length === 0 ? null : <WitnessKeys of={witnesses} />}
+      <Keep receipt={of.receipt} logKey={of.trust.keys[0]} witnesses={witnesses} />
     </>
   )
 }
@@ -132,16 +195,11 @@ const Answered = ({ of }: { readonly of: Checked }) => {
             <p>{sentence(of.why)}</p>
             <p>{texts.invalidText}</p>
           </Verdict>
-          <Keep receipt={of.receipt} trust={of.trust} />
+          <Keep receipt={of.receipt} logKey={of.trust.keys[0]} />
         </>
       )
     case "verified":
-      return (
-        <>
-          <Proven of={of} />
-          <Keep receipt={of.receipt} trust={of.trust} />
-        </>
-      )
+      return <Proven of={of} />
   }
 }
 
@@ -169,7 +227,7 @@ const Result = ({ of }: { readonly of: ReturnType<typeof useChecked> }) => {
   if (of.data === undefined) return <Loading lines={3} />
   return (
     <>
-      {hasTrust(of.data) && of.data.trust.changed.length > 0 ? <KeyChanged of={of.data.trust} /> : null}
+      {hasTrust(of.data) ? <KeysChanged of={of.data.trust} /> : null}
       <Answered of={of.data} />
     </>
   )

@@ -5,8 +5,8 @@ import { api, asked, openApi, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { Refusal } from "../../app/Refusal.ts"
 import { receiptTexts as texts } from "../../texts/receipts.ts"
-import { trustIn } from "./trust.ts"
-import type { Trust } from "./trust.ts"
+import { keyName, trustIn } from "./trust.ts"
+import type { Trust, WitnessKey } from "./trust.ts"
 
 type Receipt = Schemas["Receipt"]
 
@@ -18,10 +18,11 @@ export interface Subject {
   >
 }
 
-/** A witness that cosigned the checkpoint, with the time of its signature in milliseconds since 1970. */
+/** A witness that cosigned the checkpoint, with the time that its signature states and the stored key that verified it. */
 export interface Cosigned {
   readonly name: string
-  readonly at: number | undefined
+  readonly time: number
+  readonly key: WitnessKey
 }
 
 export interface Signatures {
@@ -70,30 +71,29 @@ const refused = (error: unknown): Checked | undefined => {
   }
 }
 
-/** Parses the signature lines of a checkpoint. `bytes` leaves out the key's id. */
-const signatureLines = (checkpoint: string): ReadonlyArray<readonly [name: string, bytes: string]> =>
+/** The signers that a checkpoint's lines state, each as the beginning of its verifier key: `<name>+<id>+`. */
+const signersOn = (checkpoint: string): ReadonlyArray<string> =>
   checkpoint
     .slice(checkpoint.lastIndexOf("\n\n") + 2)
     .split("\n")
     .flatMap((line) => {
-      const [, name, base64] = /^\u2014 (\S+) ([A-Za-z0-9+/=]+)$/.exec(line) ?? []
-      return name === undefined ? [] : [[name, atob(base64!).slice(4)] as const]
+      const [, name, base64 = ""] = /^\u2014 (\S+) ([A-Za-z0-9+/=]+)$/.exec(line) ?? []
+      const id = Array.from(atob(base64).slice(0, 4), (char) => char.charCodeAt(0).toString(16).padStart(2, "0")).join(
+        ""
+      )
+      return name === undefined ? [] : [`${name}+${id}+`]
     })
 
-/**
- * Returns the time of a cosignature in milliseconds since 1970. A cosignature begins with its time: seconds in 8 bytes, big-endian (C2SP
- * tlog-cosignature).
- */
-const timeIn = (bytes: string): number | undefined =>
-  bytes.length === 72
-    ? Array.from(bytes.slice(0, 8), (char) => char.charCodeAt(0)).reduce((sum, byte) => sum * 256 + byte, 0) * 1000
-    : undefined
-
-const signaturesOf = (checkpoint: string, { origin, signers }: VerifiedReceipt): Signatures => {
-  const others = signatureLines(checkpoint).filter(([name]) => name !== origin)
+/** Names the signers of a checkpoint that has been verified with these keys. */
+const signaturesOf = (checkpoint: string, { cosigned, origin }: VerifiedReceipt, { witnesses }: Trust): Signatures => {
+  const signers = signersOn(checkpoint).filter((signer) => keyName(signer) !== origin)
+  const keyOf = (signer: string) => witnesses.find(({ key }) => key.startsWith(signer))
   return {
-    cosigned: others.filter(([name]) => signers.includes(name)).map(([name, bytes]) => ({ name, at: timeIn(bytes) })),
-    unknown: others.filter(([name]) => !signers.includes(name)).map(([name]) => name)
+    cosigned: signers.flatMap((signer) => {
+      const [key, signed] = [keyOf(signer), cosigned.find(({ name }) => name === keyName(signer))]
+      return key === undefined || signed === undefined ? [] : [{ ...signed, key }]
+    }),
+    unknown: signers.filter((signer) => keyOf(signer) === undefined).map(keyName)
   }
 }
 
@@ -103,10 +103,17 @@ const contradiction = ({ states }: Subject, entry: ReceiptEntry): keyof Subject[
 
 const verified = async (subject: Subject, { fetchedAt, receipt, trust }: Fetched): Promise<Checked> => {
   try {
-    const found = await verify(receipt, trust.keys)
+    const found = await verify(receipt, [...trust.keys, ...trust.witnesses.map(({ key }) => key)])
     const wrong = contradiction(subject, found.entry)
     return wrong === undefined
-      ? { kind: "verified", receipt, trust, fetchedAt, found, signatures: signaturesOf(receipt.checkpoint, found) }
+      ? {
+          kind: "verified",
+          receipt,
+          trust,
+          fetchedAt,
+          found,
+          signatures: signaturesOf(receipt.checkpoint, found, trust)
+        }
       : { kind: "invalid", receipt, trust, fetchedAt, why: texts.contradicts(texts.figures[wrong]) }
   } catch (error) {
     if (error instanceof ReceiptInvalid) return { kind: "invalid", receipt, trust, fetchedAt, why: error.message }
@@ -128,7 +135,7 @@ export const check = async (subject: Subject): Promise<Checked> => {
     if (answer === undefined) throw error
     return answer
   }
-  const { keys } = await asked(openApi.GET("/v1/log/keys"))
+  const served = await asked(openApi.GET("/v1/log/keys"))
   const fetchedAt = Date.now()
-  return verified(subject, { receipt, fetchedAt, trust: trustIn(keys, new Date(fetchedAt).toISOString()) })
+  return verified(subject, { receipt, fetchedAt, trust: trustIn(served, new Date(fetchedAt).toISOString()) })
 }

@@ -1,81 +1,100 @@
 /**
- * Decides which verifier keys the page trusts. The browser stores the first keys that it receives and trusts them from then on. If the service later
- * returns another key for the log, the page warns. Only the user can tell a replaced key from a second log.
+ * Decides which verifier keys the page trusts. The browser stores the keys that it saw first and trusts these from then on. If the service later
+ * names another key for the log or for a witness, the page warns, because only the user can tell a replaced key from a forged one.
  */
 import { apiRoot } from "../../app/Base.ts"
+import type { Schemas } from "../../app/Client.ts"
 
 /** The name contains the URL, because an origin can serve several services. */
 const stored = `console.log-keys ${apiRoot}`
+
+/** The key of a witness, and when the browser first saw it or began to trust it, as an ISO time. */
+export interface WitnessKey {
+  readonly key: string
+  readonly since: string
+}
 
 interface Pinned {
   readonly keys: ReadonlyArray<string>
   /** When the keys were first seen, as an ISO time. */
   readonly since: string
+  readonly witnesses: ReadonlyArray<WitnessKey>
 }
 
 export interface Trust {
+  /** The verifier keys of the log. */
   readonly keys: ReadonlyArray<string>
-  /** The service's keys that contradict the stored keys. */
-  readonly changed: ReadonlyArray<string>
   readonly since: string
+  readonly witnesses: ReadonlyArray<WitnessKey>
+  /** The service's keys that contradict those stored here. */
+  readonly changed: Changed
+}
+
+export interface Changed {
+  readonly keys: ReadonlyArray<string>
+  readonly witnesses: ReadonlyArray<string>
 }
 
 /** Returns whether the value has the form `<name>+<id>+<base64>` (C2SP signed-note). */
 const isKey = (value: unknown): value is string =>
   typeof value === "string" && /^[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+$/.test(value)
 
-const isPinned = (value: unknown): value is Pinned => {
-  const { keys, since } = (value ?? {}) as Partial<Record<keyof Pinned, unknown>>
-  return Array.isArray(keys) && keys.every(isKey) && typeof since === "string"
+export const keyName = (key: string): string => key.split("+", 1)[0]!
+
+/** Whether the key's first byte states the type of cosignatures (4). Any other key could pass for a key of the log. */
+const isCosigner = (key: unknown): key is string => {
+  try {
+    return isKey(key) && atob(key.slice(key.indexOf("+", key.indexOf("+") + 1) + 1)).charCodeAt(0) === 4
+  } catch {
+    return false
+  }
+}
+
+const isWitness = (value: unknown): value is WitnessKey => {
+  const { key, since } = (value ?? {}) as Partial<Record<keyof WitnessKey, unknown>>
+  return isCosigner(key) && typeof since === "string"
 }
 
 const read = (): Pinned | undefined => {
   try {
     const value: unknown = JSON.parse(localStorage.getItem(stored) ?? "null")
-    return isPinned(value) ? value : undefined
+    const { keys, since, witnesses = [] } = (value ?? {}) as Partial<Record<keyof Pinned, unknown>>
+    const isPinned =
+      Array.isArray(keys) &&
+      keys.every(isKey) &&
+      typeof since === "string" &&
+      Array.isArray(witnesses) &&
+      witnesses.every(isWitness)
+    return isPinned ? { keys, since, witnesses } : undefined
   } catch {
     return undefined
   }
 }
 
-const write = (keys: ReadonlyArray<string>, since: string): void =>
-  localStorage.setItem(stored, JSON.stringify({ keys, since } satisfies Pinned))
+const write = (pinned: Pinned): void => localStorage.setItem(stored, JSON.stringify(pinned))
 
-const keyName = (key: string): string => key.split("+", 1)[0]!
-
-/**
- * Returns whether the key belongs to a log. The first byte is the key's type: 1 (Ed25519) for a log, another type for a witness. A key that cannot be
- * decoded counts as a log's.
- */
-const isLogKey = (key: string): boolean => {
-  try {
-    return atob(key.slice(key.indexOf("+", key.indexOf("+") + 1) + 1)).charCodeAt(0) === 1
-  } catch {
-    return true
+/** Compares the service's keys with the stored ones. Stores them if there are none yet. A witness with a new name is stored without a warning. */
+export const trustIn = (served: Schemas["LogKeys"], now: string): Trust => {
+  const pinned = read() ?? { keys: served.keys, since: now, witnesses: [] }
+  const cosigners = served.witnesses.map(({ key }) => key).filter(isCosigner)
+  const fresh = cosigners.filter((key) => pinned.witnesses.every((one) => one.key !== key))
+  const isReplaced = (key: string) => pinned.witnesses.some((one) => keyName(one.key) === keyName(key))
+  const added = fresh.filter((key) => !isReplaced(key)).map((key) => ({ key, since: now }))
+  const trusted = { ...pinned, witnesses: [...pinned.witnesses, ...added] }
+  // The log has no key before its first checkpoint.
+  if (pinned.keys.length > 0) write(trusted)
+  return {
+    ...trusted,
+    changed: { keys: served.keys.filter((key) => !pinned.keys.includes(key)), witnesses: fresh.filter(isReplaced) }
   }
 }
 
-/**
- * Compares the service's keys with the stored keys. Stores the service's keys if none are stored yet. Adds a witness with a new name without a
- * warning.
- */
-export const trustIn = (served: ReadonlyArray<string>, now: string): Trust => {
-  const pinned = read()
-  if (pinned === undefined) {
-    if (served.length > 0) write(served, now)
-    return { keys: served, changed: [], since: now }
-  }
-  const names = new Set(pinned.keys.map(keyName))
-  const fresh = served.filter((key) => !pinned.keys.includes(key))
-  const changed = fresh.filter((key) => isLogKey(key) || names.has(keyName(key)))
-  const added = fresh.filter((key) => !changed.includes(key))
-  const keys = [...pinned.keys, ...added]
-  if (added.length > 0) write(keys, pinned.since)
-  return { keys, changed, since: pinned.since }
-}
-
-/** Adds these keys to the stored keys. */
-export const trustToo = (keys: ReadonlyArray<string>, now: string): void => {
-  const pinned = read()
-  write([...new Set([...(pinned?.keys ?? []), ...keys])], pinned?.since ?? now)
+/** Trusts these keys too from now on. */
+export const trustToo = ({ keys, witnesses }: Changed, now: string): void => {
+  const { keys: earlier, since, witnesses: known } = read() ?? { keys: [], since: now, witnesses: [] }
+  write({
+    keys: [...new Set([...earlier, ...keys])],
+    since,
+    witnesses: [...known, ...witnesses.map((key) => ({ key, since: now }))]
+  })
 }
