@@ -4,9 +4,10 @@ import { Console, Effect } from "effect"
 import { readFileSync } from "node:fs"
 import { toIso } from "../../kernel/Moment.ts"
 import { toDecimal } from "../../kernel/Money.ts"
+import { gaps } from "../../money/receipts/Gaps.ts"
 import { contradictions, readLiability, verifyLiability } from "../../money/receipts/LiabilityVerifier.ts"
 import type { VerifiedLiability } from "../../money/receipts/LiabilityVerifier.ts"
-import { gaps, read, ReceiptInvalid, verify } from "../../money/receipts/Verifier.ts"
+import { read, ReceiptInvalid, verify } from "../../money/receipts/Verifier.ts"
 import type { VerifiedReceipt } from "../../money/receipts/Verifier.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { json, printed } from "./Options.ts"
@@ -89,8 +90,9 @@ const sentenceOf = ({ file, liability, problem, receipt }: Checked): string => {
   const own = signers.filter((signer) => !cosigned.some(({ name }) => name === signer))
   const witnesses = cosigned.map(({ name, time }) => `${name} at ${toIso(time)}`)
   const what = entry.source === "call" ? "charge" : entry.type
+  const vendor = entry.vendor_requests === "" ? "" : ` for the vendor's request ${entry.vendor_requests}`
   return (
-    `${file}: the ${what} of ${toDecimal(entry.amount)} USD, entry ${entry.number} of ${entry.account}, is in the log ` +
+    `${file}: the ${what} of ${toDecimal(entry.amount)} USD${vendor}, entry ${entry.number} of ${entry.account}, is in the log ` +
     `${origin} at ${index} of ${size}, signed by ${own.join(", ")}` +
     (witnesses.length === 0 ? "" : `, cosigned by ${witnesses.join(", ")}`)
   )

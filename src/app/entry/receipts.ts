@@ -1,4 +1,5 @@
 /** `tollgate/receipts`: verifies receipts and proofs of liabilities without dependencies, in Node, browsers and Deno. */
 export * from "../../money/receipts/LiabilityVerifier.ts"
-export { gaps, read, ReceiptInvalid, verify } from "../../money/receipts/Verifier.ts"
+export { gaps } from "../../money/receipts/Gaps.ts"
+export { read, ReceiptInvalid, verify } from "../../money/receipts/Verifier.ts"
 export type { ReceiptEntry, ReceiptFile, VerifiedReceipt, VerifyOptions } from "../../money/receipts/Verifier.ts"

@@ -1105,6 +1105,13 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0027_run_records": [
     // `indexes` replaces it with an index of the calls of runs. Only some databases contain it.
     `DROP INDEX IF EXISTS tollgate_usage_records_budgeted`
+  ],
+  "0028_log_forms": [
+    `CREATE TABLE tollgate_log_forms (
+      -- The rows of the first and the last entry.
+      first bigint PRIMARY KEY,
+      last bigint NOT NULL CHECK (last >= first)
+    )`
   ]
 }
 

@@ -34,10 +34,13 @@ const columns = [
   ["tollgate_usage_records", "seq", "id"],
   ["tollgate_usage_records", "seq", "cost"],
   ["tollgate_usage_records", "seq", "number"],
+  ["tollgate_usage_records", "seq", "vendor_request"],
   ["tollgate_usage_by_tenant", "tenant_id", "cost"],
   ["tollgate_usage_by_tenant", "tenant_id", "prompt_tokens"],
   ["tollgate_log_tiles", "level, n", "hashes"],
   ["tollgate_log_tiles", "level, n", "first"],
+  ["tollgate_log_forms", "first", "first"],
+  ["tollgate_log_forms", "first", "last"],
   ["tollgate_log_head", "id", "origin"],
   ["tollgate_log_head", "id", "salt"],
   ["tollgate_log_head", "id", "checkpoint"],
@@ -132,7 +135,7 @@ const history = Effect.gen(function* () {
       })
     )
   })
-  const call = (cost: number, tenant_id = acme) => Scene.call({ cost: BigInt(cost), tenant_id })
+  const call = (cost: number, tenant_id = acme) => Scene.call({ cost: BigInt(cost), tenant_id, vendor_request: `req_${cost}` })
   yield* Effect.forEach(Array.from({ length: 300 }), (_, i) => call(i + 1), { discard: true })
   yield* turn
   yield* liabilities.build

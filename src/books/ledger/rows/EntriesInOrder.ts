@@ -18,12 +18,30 @@ export interface LoggedEntry {
   readonly reference_id: string
   readonly description: string
   readonly at: number
+  /** The vendors' ids of a charge's requests (`kernel/VendorRequests`). `null` for other entries, and if the vendors sent none. */
+  readonly vendor_request: string | null
 }
 
 const columns = `e.seq, e.billing_account_id, e.number, e.type, CAST(e.amount AS TEXT), CAST(e.balance AS TEXT),
-  CAST(e.giftable AS TEXT), e.source, e.reference_id, e.description, e.at`
+  CAST(e.giftable AS TEXT), e.source, e.reference_id, e.description, e.at, r.vendor_request`
 
-type Row = readonly [number, string, number, string, string, string, string, string | null, string, string, number]
+/** A charge and its usage record are written in one transaction, and neither is ever deleted. */
+const withRecord = "LEFT JOIN tollgate_usage_records r ON r.id = e.reference_id AND e.source IS NULL"
+
+type Row = readonly [
+  number,
+  string,
+  number,
+  string,
+  string,
+  string,
+  string,
+  string | null,
+  string,
+  string,
+  number,
+  string | null
+]
 
 const entryOf = (row: Row): LoggedEntry => ({
   seq: row[0],
@@ -36,10 +54,12 @@ const entryOf = (row: Row): LoggedEntry => ({
   source: row[7],
   reference_id: row[8],
   description: row[9],
-  at: row[10]
+  at: row[10],
+  vendor_request: row[11]
 })
 
-const selectAfter = `SELECT ${columns} FROM tollgate_ledger_entries e WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?`
+const selectAfter = `SELECT ${columns} FROM tollgate_ledger_entries e ${withRecord}
+  WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?`
 
 /** Reads up to `most` entries after the row `seq` and up to the row `last`. */
 export const entriesAfter = (
@@ -69,7 +89,7 @@ export const entriesBetween = (sql: SqlClient, from: number, to: number): Effect
 
 const read = (sql: SqlClient, account: string, from: number, to: number) =>
   Effect.map(
-    sql`SELECT ${sql.literal(columns)} FROM ${entriesAmong(sql, account, { from, to })} ORDER BY e.number`.values,
+    sql`SELECT ${sql.literal(columns)} FROM ${entriesAmong(sql, account, { from, to }, withRecord)} ORDER BY e.number`.values,
     (rows) => (rows as unknown as ReadonlyArray<Row>).map(entryOf)
   )
 

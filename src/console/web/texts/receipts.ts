@@ -42,6 +42,7 @@ export const receiptTexts = {
   entry: "Entry",
   entryOf: (number: string, account: string) => `number ${number} of ${account}`,
   leaf: "Leaf",
+  vendor: "Vendor's request",
   root: "Root",
   copy: "Copy the receipt",
   keep: "Anyone can check a copy without this service:"

@@ -93,6 +93,9 @@ const Proven = ({ of }: { readonly of: Extract<Checked, { kind: "verified" }> })
           [texts.log, origin],
           [texts.entry, texts.entryOf(count(entry.number), entry.account)],
           [texts.leaf, count(index)],
+          ...(entry.vendor_requests === ""
+            ? []
+            : [[texts.vendor, <code key="vendor">{entry.vendor_requests}</code>] as const]),
           [texts.root, <code key="root">{root}</code>]
         ]}
       />
