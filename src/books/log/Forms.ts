@@ -20,7 +20,7 @@ export interface FormRange {
 }
 
 /** The migration on PostgreSQL that every version with form 2 knows. */
-const migration = 28
+const migration = 29
 
 /** Returns whether a range may begin: every running node can issue receipts of form 2. */
 export const mayBegin = (sql: SqlClient): Effect.Effect<boolean, SqlError> =>

@@ -4,8 +4,8 @@
  *
  * Values that may contain a line break are JSON strings. Amounts are in nano-USD. Times are in milliseconds since 1970.
  *
- * A leaf has one of two forms. Form 2 adds the line `vendor` after `time`: the vendors' ids of a charge's requests. The line is absent if there are
- * none. `Forms` knows which entries have which form.
+ * A leaf has one of two forms. Form 2 adds facts about a charge after `time`: the vendors' ids of its requests (`vendor`), and the SHA-256 hashes of its
+ * request and answer in base64 (`request`, `answer`). A line is absent if its fact is unknown. `Forms` knows which entries have which form.
  */
 import { hash } from "node:crypto"
 import type { LoggedEntry } from "../ledger/rows/EntriesInOrder.ts"
@@ -21,9 +21,11 @@ const saltLength = 22
 export const saltOf = (key: string, { billing_account_id, number }: LoggedEntry): string =>
   hash("sha256", `${key}\n${billing_account_id}\n${number}`, "base64url").slice(0, saltLength)
 
-/** The lines that only form 2 has. */
-const vendorLine = ({ vendor_request }: LoggedEntry): string =>
-  vendor_request === null ? "" : `vendor ${JSON.stringify(vendor_request)}\n`
+/** Returns the lines that only form 2 has. */
+const callLines = ({ answer_hash, request_hash, vendor_request }: LoggedEntry): string =>
+  (vendor_request === null ? "" : `vendor ${JSON.stringify(vendor_request)}\n`) +
+  (request_hash === null ? "" : `request ${request_hash}\n`) +
+  (answer_hash === null ? "" : `answer ${answer_hash}\n`)
 
 /** Returns the text of an entry's leaf. Different entries have different texts. */
 export const leafOf = (key: string, entry: LoggedEntry, form: LeafForm): string =>
@@ -38,5 +40,5 @@ source ${entry.source ?? "call"}
 reference ${JSON.stringify(entry.reference_id)}
 description ${JSON.stringify(entry.description)}
 time ${entry.at}
-${form === 1 ? "" : vendorLine(entry)}salt ${saltOf(key, entry)}
+${form === 1 ? "" : callLines(entry)}salt ${saltOf(key, entry)}
 `

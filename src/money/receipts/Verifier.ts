@@ -28,6 +28,9 @@ export interface ReceiptEntry {
   readonly time: number
   /** The vendors' ids of a charge's requests, separated by spaces; the last one served the call. Empty if the leaf states none. */
   readonly vendor_requests: string
+  /** The SHA-256 of a charge's request and answer, in base64. Empty if the leaf states none. */
+  readonly request_hash: string
+  readonly answer_hash: string
 }
 
 export interface VerifiedReceipt {
@@ -204,10 +207,16 @@ export const rootBy = async <Node>(
   return last === 0 ? found : refuse("the proof is too short")
 }
 
-type Field = Exclude<keyof ReceiptEntry, "vendor_requests"> | "vendor" | "salt"
-const fields = "account number type amount balance giftable source reference description time salt".split(" ") as Field[]
+type Optional = "vendor" | "request" | "answer"
+type Field = Exclude<keyof ReceiptEntry, "vendor_requests" | "request_hash" | "answer_hash"> | Optional | "salt"
+const fields = "account number type amount balance giftable source reference description time salt".split(
+  " "
+) as Field[]
 /** The lines that a leaf of form 2 may contain before its last line, in this order. */
-const optional: ReadonlyArray<Field> = ["vendor"]
+const optional: ReadonlyArray<Optional> = ["vendor", "request", "answer"]
+
+const hashIn = (base64 = ""): string =>
+  base64 === "" || bytesOf(base64).length === 32 ? base64 : refuse("the leaf contains an invalid hash")
 
 const entryOf = (leaf: string): ReceiptEntry => {
   const form = leaf.startsWith("tollgate-entry/2\n") ? 2 : 1
@@ -225,7 +234,9 @@ const entryOf = (leaf: string): ReceiptEntry => {
     reference: quoted(values.reference),
     description: quoted(values.description),
     time: Number(digits(values.time)),
-    vendor_requests: values.vendor === undefined ? "" : quoted(values.vendor)
+    vendor_requests: values.vendor === undefined ? "" : quoted(values.vendor),
+    request_hash: hashIn(values.request),
+    answer_hash: hashIn(values.answer)
   }
 }
 

@@ -1112,6 +1112,10 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
       first bigint PRIMARY KEY,
       last bigint NOT NULL CHECK (last >= first)
     )`
+  ],
+  "0029_body_hashes": [
+    `ALTER TABLE tollgate_usage_records ADD COLUMN request_hash bytea`,
+    `ALTER TABLE tollgate_usage_records ADD COLUMN answer_hash bytea`
   ]
 }
 

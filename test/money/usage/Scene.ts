@@ -107,7 +107,9 @@ export const settle = (call: string, outcome: Partial<CallOutcome> = {}) =>
             error_type: outcome.error_type ?? null,
             usage_source: outcome.usage_source ?? "provider",
             latency_ms: outcome.latency_ms ?? 100,
-            vendor_request: outcome.vendor_request
+            vendor_request: outcome.vendor_request,
+            request_hash: outcome.request_hash,
+            answer_hash: outcome.answer_hash
           }
         }
       ],
