@@ -28,6 +28,8 @@ export const bodyHashInPieces = (body: Uint8Array): Effect.Effect<string> =>
 
 /** The number of bytes to gather before hashing them. An update costs about as much as hashing a kilobyte. */
 const gatheredMax = 8 * 1024
+/** The gathered chunks in one piece, for one step. All hashers share it. */
+const piece = Buffer.allocUnsafeSlow(gatheredMax)
 
 /** Hashes a body that arrives in chunks. Small chunks are gathered, so a short body is hashed in one step at its end. */
 export class BodyHasher {
@@ -37,22 +39,34 @@ export class BodyHasher {
 
   /** Adds a chunk. Its bytes must not change afterwards. */
   add(chunk: Uint8Array): void {
+    if (this.length + chunk.length > gatheredMax) this.update(this.gathered())
+    if (chunk.length > gatheredMax) return this.update(chunk)
     this.chunks.push(chunk)
     this.length += chunk.length
-    if (this.length < gatheredMax) return
-    this.hash ??= createHash("sha256")
-    this.hash.update(this.gathered())
   }
 
   /** Returns the hash of all chunks. Nothing may be added afterwards. */
   end(): string {
-    return this.hash === undefined ? bodyHash(this.gathered()) : this.hash.update(this.gathered()).digest("base64")
+    if (this.hash === undefined) return bodyHash(this.gathered())
+    this.update(this.gathered())
+    return this.hash.digest("base64")
   }
 
+  private update(bytes: Uint8Array): void {
+    if (bytes.length === 0) return
+    this.hash ??= createHash("sha256")
+    this.hash.update(bytes)
+  }
+
+  /** Removes the gathered chunks and returns them in one piece. It is valid until the next call. */
   private gathered(): Uint8Array {
-    const { chunks, length } = this
+    let end = 0
+    for (const chunk of this.chunks) {
+      piece.set(chunk, end)
+      end += chunk.length
+    }
     this.chunks = []
     this.length = 0
-    return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
+    return piece.subarray(0, end)
   }
 }
