@@ -4,7 +4,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as Tree from "../../src/books/log/Tree.ts"
-import { gaps, ReceiptInvalid, verify } from "../../src/money/receipts/Verifier.ts"
+import { gaps } from "../../src/money/receipts/GapVerifier.ts"
+import { ReceiptInvalid, verify } from "../../src/money/receipts/Verifier.ts"
 import type { ReceiptFile } from "../../src/money/receipts/Verifier.ts"
 import { pathOfTile } from "../../src/money/receipts/TilePath.ts"
 import { commandHere } from "../support/CommandLine.ts"
@@ -26,14 +27,13 @@ const chat = async (token: string): Promise<string> => {
 /** The answer once the entry is in the log. */
 const receiptAt = async (path: string, token: string): Promise<Answer> => {
   let answer = await service.call(path, { token })
-  await expect
-    .poll(async () => {
-      answer = await service.call(path, { token })
-      // The only reason to wait.
-      if (answer.status !== 200) expect(answer.body.code).toBe("not_in_log")
-      return answer.status
-    })
-    .toBe(200)
+  const status = async () => {
+    answer = await service.call(path, { token })
+    // The only reason to wait. The log adds entries once a second.
+    if (answer.status !== 200) expect(answer.body.code).toBe("not_in_log")
+    return answer.status
+  }
+  await expect.poll(status, { timeout: 20_000 }).toBe(200)
   return answer
 }
 
@@ -68,6 +68,7 @@ describe("a receipt", () => {
     const { body } = await receiptAt(`/v1/usage/${usage_id}/receipt`, ada.token)
     const { entry, index, origin, signers, size } = await verify(body, keys)
     expect(entry).toMatchObject({ type: "debit", source: "call", reference: usage_id, amount: expect.any(BigInt) })
+    expect(entry.vendor_requests).toMatch(/^req-/)
     expect(index).toBeLessThan(size)
     expect(signers).toEqual([origin])
     const [shown] = (await service.call(`/v1/tenants/${ada.tenant_id}/billing/ledger`, { token: ada.token })).body

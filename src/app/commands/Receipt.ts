@@ -1,13 +1,15 @@
 /** `tollgate receipt verify`: checks receipts and proofs of liabilities in files, without a database or a network. */
 import { Args, Command, Options } from "@effect/cli"
-import { Console, Effect } from "effect"
+import { Console, Effect, Option } from "effect"
 import { readFileSync } from "node:fs"
 import { gunzipSync } from "node:zlib"
 import { toIso } from "../../kernel/Moment.ts"
 import { toDecimal } from "../../kernel/Money.ts"
+import { otherBodies } from "../../money/receipts/BodyVerifier.ts"
+import { gaps } from "../../money/receipts/GapVerifier.ts"
 import { contradictions, readLiability, verifyLiability } from "../../money/receipts/LiabilityVerifier.ts"
 import type { VerifiedLiability } from "../../money/receipts/LiabilityVerifier.ts"
-import { gaps, read, ReceiptInvalid, verify } from "../../money/receipts/Verifier.ts"
+import { read, ReceiptInvalid, verify } from "../../money/receipts/Verifier.ts"
 import type { VerifiedReceipt } from "../../money/receipts/Verifier.ts"
 import * as CommandLine from "./CommandLine.ts"
 import { json, printed } from "./Options.ts"
@@ -31,6 +33,12 @@ const witnesses = Options.integer("witnesses").pipe(
   Options.withDescription("the number of witnesses that must have cosigned the log"),
   Options.withDefault(0)
 )
+
+const bodyFile = (name: "request" | "answer") =>
+  Options.text(name).pipe(
+    Options.withDescription(`a file with the body of the call's ${name}; compares its hash with the receipt`),
+    Options.optional
+  )
 
 interface Checked {
   readonly file: string
@@ -102,16 +110,50 @@ const sentenceOf = ({ file, liability, problem, receipt }: Checked): string => {
   const own = signers.filter((signer) => !cosigned.some(({ name }) => name === signer))
   const witnesses = cosigned.map(({ name, time }) => `${name} at ${toIso(time)}`)
   const what = entry.source === "call" ? "charge" : entry.type
+  const vendor = entry.vendor_requests === "" ? "" : ` for the vendor's request ${entry.vendor_requests}`
   return (
-    `${file}: the ${what} of ${toDecimal(entry.amount)} USD, entry ${entry.number} of ${entry.account}, is in the log ` +
+    `${file}: the ${what} of ${toDecimal(entry.amount)} USD${vendor}, entry ${entry.number} of ${entry.account}, is in the log ` +
     `${origin} at ${index} of ${size}, signed by ${own.join(", ")}` +
     (witnesses.length === 0 ? "" : `, cosigned by ${witnesses.join(", ")}`)
   )
 }
 
-const verifyCommand = Command.make("verify", { files, keys, witnesses, json }, ({ files, json, keys, witnesses }) =>
+interface BodyFiles {
+  readonly request: Option.Option<string>
+  readonly answer: Option.Option<string>
+}
+
+const bodyIn = (flag: string, file: Option.Option<string>) =>
+  Effect.forEach(Option.toArray(file), (name) =>
+    Effect.try({
+      try: () => readFileSync(name),
+      catch: (error) => refuse(`${flag} ${name}: the file could not be read (${String(error)})`)
+    })
+  ).pipe(Effect.map(([body]) => body))
+
+/** Compares the bodies with the only receipt. Returns sentences about the result and about differences. */
+const compared = Effect.fnUntraced(function* (checked: ReadonlyArray<Checked>, files: BodyFiles) {
+  const bodies = {
+    request: yield* bodyIn("--request", files.request),
+    answer: yield* bodyIn("--answer", files.answer)
+  }
+  const names = (["request", "answer"] as const).filter((name) => bodies[name] !== undefined)
+  if (names.length === 0) return { same: [], different: [] }
+  const [one, ...others] = checked
+  if (others.length > 0) return yield* refuse("--request and --answer are compared with one receipt: give one FILE")
+  const { file, receipt } = one!
+  if (receipt === undefined) return { same: [], different: [`${file}: there is no valid receipt to compare with`] }
+  const different = yield* Effect.promise(() => otherBodies(receipt.entry, bodies))
+  const same = different.length > 0 ? [] : [`${file}: the receipt is for this ${names.join(" and this ")}`]
+  return { same, different: different.map((sentence) => `${file}: ${sentence}`) }
+})
+
+const options = { files, keys, witnesses, request: bodyFile("request"), answer: bodyFile("answer"), json }
+
+const verifyCommand = Command.make("verify", options, ({ answer, files, json, keys, request, witnesses }) =>
   Effect.gen(function* () {
     const checked = yield* Effect.forEach(files, (file) => check(file, keys, witnesses))
+    const { different, same } = yield* compared(checked, { request, answer })
     const receipts = checked.flatMap(({ receipt }) => receipt ?? [])
     const missing = [
       ...gaps(receipts),
@@ -121,19 +163,20 @@ const verifyCommand = Command.make("verify", { files, keys, witnesses, json }, (
       )
     ]
     yield* json
-      ? printed({ receipts: checked.map(documentOf), gaps: missing })
+      ? printed({ receipts: checked.map(documentOf), gaps: missing, different })
       : Effect.forEach(
-          [...checked.map(sentenceOf), ...missing],
+          [...checked.map(sentenceOf), ...same, ...different, ...missing],
           (line) => Console.log(CommandLine.printable(line, 1_000)),
           { discard: true }
         )
     const wrong = checked.filter(({ problem }) => problem !== undefined).length
     if (wrong > 0) return yield* refuse(`${wrong} of ${checked.length} files prove nothing`)
+    if (different.length > 0) return yield* refuse("the receipt does not prove these bodies")
     if (missing.length > 0) return yield* refuse("receipts are missing or contradict each other")
   })
 ).pipe(
   Command.withDescription(
-    "Check that receipts are in the log and balances in a day's total, signed by keys that you trust, and that the receipts' entry numbers have no gaps"
+    "Check that receipts are in the log and balances in a day's total, signed by keys that you trust, that the receipts' entry numbers have no gaps, and that a receipt is for a request and an answer"
   )
 )
 

@@ -313,7 +313,9 @@ const make = Effect.gen(function* () {
         request_id,
         vendor_request:
           measured.vendor_request === undefined ? vendor_request : withLast(vendor_request, measured.vendor_request),
-        vendor_cost: measured.vendor_cost
+        vendor_cost: measured.vendor_cost,
+        request_hash: measured.request_hash,
+        answer_hash: measured.answer_hash
       }
     }
   })

@@ -27,8 +27,10 @@ import * as SafeHorizon from "../ledger/write/SafeHorizon.ts"
 import { tryWrite } from "../ledger/write/Statements.ts"
 import { Writer } from "../ledger/write/Writer.ts"
 import type { WriterContract } from "../ledger/write/Writer.ts"
+import * as Forms from "./Forms.ts"
 import * as Head from "./Head.ts"
 import { leafOf } from "./Leaf.ts"
+import type { LeafForm } from "./Leaf.ts"
 import * as Note from "./Note.ts"
 import type { NoteKey } from "./Note.ts"
 import * as Published from "./Published.ts"
@@ -157,14 +159,16 @@ const addTo = (parts: Parts): ChargeLogContract["add"] =>
       if (head === undefined) return added
       const signer = yield* signerOf(parts, head.origin)
       if (signer === undefined) return added
-      const piece = yield* Effect.orDie(pieceAfter(parts, head))
+      const form = head.form_first !== null || (yield* Effect.orDie(Forms.mayBegin(sql))) ? 2 : 1
+      const piece = yield* Effect.orDie(pieceAfter(parts, head, form))
       if (piece.entries === 0 && Note.opened(head.checkpoint, [signer.key]) !== undefined) return added
       const checkpoint = checkpointOf(head.origin, piece.edge, signer)
-      const { edge, entries, last, tiles } = piece
+      const { edge, entries, first, last, tiles } = piece
       const moved = yield* tryWrite(
         writer,
         Head.moving(head, { size: edge.size, entry: last, checkpoint }),
-        ...[...tiles.values()].map(({ first, tile }) => Head.writing(tile, first))
+        ...[...tiles.values()].map(({ first, tile }) => Head.writing(tile, first)),
+        ...(form === 1 || first === undefined ? [] : [Forms.extending({ first: head.form_first ?? first, last })])
       )
       // Another node has moved the head.
       if (!moved) return added
@@ -219,21 +223,30 @@ const signOf = (parts: Parts): ChargeLogContract["sign"] =>
 interface Piece {
   readonly edge: Edge
   readonly entries: number
-  /** The row of the last entry. */
+  /** The row of the first entry; `undefined` if there are none. */
+  readonly first: number | undefined
+  /** The row of the last entry, or of the log's newest entry if there are none. */
   readonly last: number
   /** The changed tiles by level and index. `first` is the row of a tile's first entry, if the row is new. */
   readonly tiles: ReadonlyMap<string, { readonly tile: Tree.Tile; readonly first: number | null }>
 }
 
 /** Reads the next entries as leaves, for at most one transaction. */
-const pieceAfter = Effect.fnUntraced(function* (parts: Parts, head: Head.Head): Effect.fn.Return<Piece, SqlError> {
+const pieceAfter = Effect.fnUntraced(function* (
+  parts: Parts,
+  head: Head.Head,
+  form: LeafForm
+): Effect.fn.Return<Piece, SqlError> {
   let { edge, entry: last } = head
+  let first: number | undefined
   const tiles = new Map<string, { readonly tile: Tree.Tile; readonly first: number | null }>()
   for (let i = 0; i < piecesInTransaction; i++) {
     if (i > 0) yield* turn
     const entries = yield* finalAfter(parts, last)
     if (entries.length === 0) break
-    const made = Tree.append(edge, Buffer.concat(entries.map((entry) => Tree.leafHash(leafOf(head.salt, entry)))))
+    first ??= entries[0]!.seq
+    const hashes = entries.map((entry) => Tree.leafHash(leafOf(head.salt, entry, form)))
+    const made = Tree.append(edge, Buffer.concat(hashes))
     for (const tile of made.changed) {
       const key = `${tile.level}/${tile.n}`
       const first = tile.level > 0 ? undefined : entries[tile.n * Tree.tileWidth - edge.size]?.seq
@@ -243,7 +256,7 @@ const pieceAfter = Effect.fnUntraced(function* (parts: Parts, head: Head.Head): 
     last = entries.at(-1)!.seq
     if (entries.length < entriesInPiece) break
   }
-  return { edge, entries: edge.size - head.edge.size, last, tiles }
+  return { edge, entries: edge.size - head.edge.size, first, last, tiles }
 })
 
 /** Reads the next final entries after the row `last`. No later commit can precede a final entry. */
@@ -303,7 +316,7 @@ const receiptOf = (parts: Parts): ChargeLogContract["receipt"] =>
     const index = (yield* Head.entriesUpTo(sql, entry.seq)) - 1
     const proof = yield* Head.roots(sql, Tree.inclusionRanges(index, shown.size))
     return {
-      leaf: leafOf(head.salt, entry),
+      leaf: leafOf(head.salt, entry, Forms.formIn(yield* Forms.ranges(sql), entry.seq)),
       index,
       proof: Buffer.concat(proof).toString("base64"),
       checkpoint: shown.checkpoint

@@ -6,6 +6,7 @@ import { entriesAfter } from "../ledger/rows/EntriesInOrder.ts"
 import type { LoggedEntry } from "../ledger/rows/EntriesInOrder.ts"
 import { findingsMax } from "../ledger/rules/Check.ts"
 import type { Check, CheckRow } from "../ledger/rules/Check.ts"
+import * as Forms from "./Forms.ts"
 import * as Head from "./Head.ts"
 import { leafOf } from "./Leaf.ts"
 import * as Note from "./Note.ts"
@@ -134,21 +135,35 @@ const firstFault = Effect.fnUntraced(function* (sql: SqlClient, { seq }: LoggedE
     : [{ id: `the first entry of tile 0/${n}`, expected: `row ${seq}`, found: `row ${first?.first ?? "unknown"}` }]
 })
 
+/** Ranges of leaves of form 2 whose first or last row is not an entry of the log. */
+const rangeFaults = (ranges: ReadonlyArray<Forms.FormRange>, missing: ReadonlySet<number>): ReadonlyArray<CheckRow> =>
+  ranges
+    .filter(({ first, last }) => missing.has(first) || missing.has(last))
+    .map(({ first, last }) => ({
+      id: "a range of leaves of form 2",
+      expected: "from an entry to an entry",
+      found: `from row ${first} to row ${last}`
+    }))
+
 /** Recomputes the leaf of every entry up to the head. Earlier entries and full tiles never change, so the check works while others are added. */
 const treeFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   const faults: Array<CheckRow> = []
   const head = yield* Head.read(sql)
   if (head === undefined) return faults
   const { full, last } = comparer(sql, head, faults)
+  const ranges = yield* Forms.ranges(sql)
+  const missing = new Set(ranges.flatMap(({ first, last }) => [first, last]))
   let edge = Tree.emptyEdge
   let seq = 0
   for (;;) {
     const entries = yield* entriesAfter(sql, seq, head.entry, pieceSize)
     if (entries.length === 0) break
-    const made = Tree.append(edge, Buffer.concat(entries.map((entry) => Tree.leafHash(leafOf(head.salt, entry)))))
+    const texts = entries.map((entry) => leafOf(head.salt, entry, Forms.formIn(ranges, entry.seq)))
+    const made = Tree.append(edge, Buffer.concat(texts.map(Tree.leafHash)))
     for (const tile of made.changed) yield* full(tile)
     for (const [i, entry] of entries.entries()) {
       const index = edge.size + i
+      missing.delete(entry.seq)
       if (index % Tree.tileWidth === 0) faults.push(...(yield* firstFault(sql, entry, index)))
     }
     edge = made.edge
@@ -160,6 +175,10 @@ const treeFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   if (edge.size !== head.edge.size)
     faults.push({ id: "the size", expected: `${edge.size} entries`, found: `${head.edge.size} entries` })
   last(edge)
+  const newest = yield* Head.readShort(sql)
+  // The service may have added entries since the head was read.
+  for (const row of missing) if (row > head.entry && row <= (newest?.entry ?? 0)) missing.delete(row)
+  faults.push(...rangeFaults(ranges, missing))
   return faults.slice(0, findingsMax)
 })
 

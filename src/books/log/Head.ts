@@ -23,6 +23,8 @@ export interface Head {
   /** The row of the newest entry in the log. */
   readonly entry: number
   readonly checkpoint: string
+  /** The first row of the range of leaves of form 2 that ends at `entry` (`Forms`); `null` if the newest leaf has form 1. */
+  readonly form_first: number | null
   readonly edge: Edge
 }
 
@@ -32,11 +34,14 @@ interface HeadRow {
   readonly size: number
   readonly entry: number
   readonly checkpoint: string
+  readonly form_first: number | null
   readonly hashes: Uint8Array | null
 }
 
 /** Selects the head and its tiles in one statement, so the tiles belong to the head. */
-const selectHead = `SELECT h.origin, h.salt, h.size, h.entry, h.checkpoint, t.hashes FROM tollgate_log_head h
+const selectHead = `SELECT h.origin, h.salt, h.size, h.entry, h.checkpoint,
+    (SELECT MAX(f.first) FROM tollgate_log_forms f WHERE f.last = h.entry) AS form_first, t.hashes
+  FROM tollgate_log_head h
   JOIN ${spans} v ON true LEFT JOIN tollgate_log_tiles t ON t.level = v.level AND t.n = h.size / v.span ORDER BY v.level`
 
 /** Reads the head; `undefined` before the log's first checkpoint. */
@@ -44,12 +49,13 @@ export const read = (sql: SqlClient): Effect.Effect<Head | undefined, SqlError> 
   Effect.map(sql.unsafe<HeadRow>(selectHead), (rows) => {
     const [row] = rows
     if (row === undefined) return undefined
-    const { checkpoint, entry, origin, salt, size } = row
+    const { checkpoint, entry, form_first, origin, salt, size } = row
     return {
       origin,
       salt,
       entry,
       checkpoint,
+      form_first,
       edge: { size, tiles: rows.map(({ hashes }) => hashes ?? new Uint8Array(0)) }
     }
   })

@@ -3,11 +3,14 @@
  * guessed. The salt's key is stored with the log, because a reader of the database can read the entries themselves.
  *
  * Values that may contain a line break are JSON strings. Amounts are in nano-USD. Times are in milliseconds since 1970.
+ *
+ * A leaf has one of two forms. Form 2 adds facts about a charge after `time`: the vendors' ids of its requests (`vendor`), and the SHA-256 hashes of its
+ * request and answer in base64 (`request`, `answer`). A line is absent if its fact is unknown. `Forms` knows which entries have which form.
  */
 import { hash } from "node:crypto"
 import type { LoggedEntry } from "../ledger/rows/EntriesInOrder.ts"
 
-export const leafVersion = "tollgate-entry/1"
+export type LeafForm = 1 | 2
 
 /** The salt's length in characters of base64: 132 bits. */
 const saltLength = 22
@@ -18,9 +21,15 @@ const saltLength = 22
 export const saltOf = (key: string, { billing_account_id, number }: LoggedEntry): string =>
   hash("sha256", `${key}\n${billing_account_id}\n${number}`, "base64url").slice(0, saltLength)
 
+/** Returns the lines that only form 2 has. */
+const callLines = ({ answer_hash, request_hash, vendor_request }: LoggedEntry): string =>
+  (vendor_request === null ? "" : `vendor ${JSON.stringify(vendor_request)}\n`) +
+  (request_hash === null ? "" : `request ${request_hash}\n`) +
+  (answer_hash === null ? "" : `answer ${answer_hash}\n`)
+
 /** Returns the text of an entry's leaf. Different entries have different texts. */
-export const leafOf = (key: string, entry: LoggedEntry): string =>
-  `${leafVersion}
+export const leafOf = (key: string, entry: LoggedEntry, form: LeafForm): string =>
+  `tollgate-entry/${form}
 account ${JSON.stringify(entry.billing_account_id)}
 number ${entry.number}
 type ${entry.type}
@@ -31,5 +40,5 @@ source ${entry.source ?? "call"}
 reference ${JSON.stringify(entry.reference_id)}
 description ${JSON.stringify(entry.description)}
 time ${entry.at}
-salt ${saltOf(key, entry)}
+${form === 1 ? "" : callLines(entry)}salt ${saltOf(key, entry)}
 `

@@ -5,6 +5,7 @@ import { Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
 import type { Caller } from "../../kernel/Caller.ts"
+import { bodyHashInPieces } from "../../upstream/wire/BodyHash.ts"
 import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers, Place } from "../../kernel/JsonOutline.ts"
@@ -118,7 +119,9 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       room,
       long: longMembers
     })
-    return yield* delivered(kind, asked, admission, kind.measuredOf(asked, name, answer.body), answer, room)
+    const request_hash = json && (yield* bodyHashInPieces(json))
+    const measured = { ...kind.measuredOf(asked, name, answer.body), request_hash }
+    return yield* delivered(kind, asked, admission, measured, answer, room)
   })
 
   const call = Effect.fnUntraced(function* (call: SingleCall<unknown>): Effect.fn.Return<SingleAnswer, SingleProblem> {
@@ -184,9 +187,10 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
   }
   const bytes = completed === undefined ? answer.bytes : Buffer.from(JSON.stringify(completed))
   room?.become(bytes.length)
+  const ended = { ...measured, answer_hash: yield* bodyHashInPieces(bytes) }
   if (answer.emptied !== undefined)
-    return yield* admission.answer(measured, (receipt): SingleAnswer => new LongAnswer(bytes, receipt))
-  return yield* admission.answer(measured, (receipt): SingleAnswer => ({
+    return yield* admission.answer(ended, (receipt): SingleAnswer => new LongAnswer(bytes, receipt))
+  return yield* admission.answer(ended, (receipt): SingleAnswer => ({
     answer: completed ?? answer.body,
     bytes,
     receipt

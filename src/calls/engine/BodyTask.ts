@@ -49,6 +49,8 @@ export interface AnswerDone {
   readonly fault: string | undefined
   /** The answer in the client's protocol, or empty if the answer was only counted. */
   readonly bytes: Uint8Array
+  /** The hash of these bytes; empty if the answer was only counted. */
+  readonly hash: string
   readonly usage: Usage | undefined
   readonly tokens_counted: number
   /** The ids in an answer that was not translated. */
@@ -65,6 +67,8 @@ export interface Refusal {
 export interface ReadDone {
   /** The prompt's JSON, which returns to the main thread. */
   readonly body: Uint8Array
+  /** The hash of the prompt's JSON, if it is valid. */
+  readonly hash: string
   /** The parts of a valid prompt. */
   readonly parts: PromptParts | undefined
   /** The reason why the prompt is not valid. */

@@ -8,6 +8,7 @@ import { chat, text } from "../dialects/chat/Completions.ts"
 import { messages } from "../dialects/messages/Protocol.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
 import { exceeded, parse } from "../../http/transport/Json.ts"
+import { bodyHash } from "../../upstream/wire/BodyHash.ts"
 import type { Conversation } from "../../protocols/conversation/Conversation.ts"
 import type { Uncarriable } from "../../protocols/conversation/Uncarriable.ts"
 import { readJson } from "../../upstream/wire/Failures.ts"
@@ -30,7 +31,14 @@ import * as Translated from "./Translated.ts"
 const protocols: { readonly [Name in ClientProtocol]: Protocol } = { chat, text, messages, responses }
 
 const none = () => new Uint8Array()
-const faulty = (fault: string): AnswerDone => ({ fault, bytes: none(), usage: undefined, tokens_counted: 0, ids: [] })
+const faulty = (fault: string): AnswerDone => ({
+  fault,
+  bytes: none(),
+  hash: "",
+  usage: undefined,
+  tokens_counted: 0,
+  ids: []
+})
 
 const bufferOf = ({ buffer, byteLength, byteOffset }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength)
 
@@ -51,6 +59,7 @@ const answered = (task: CountTask | TranslateTask): AnswerDone => {
     return {
       fault: undefined,
       bytes: none(),
+      hash: "",
       usage: undefined,
       tokens_counted: protocols[task.client].countIn(answer),
       ids: protocols[task.client].handedOutIn?.(answer) ?? []
@@ -58,9 +67,11 @@ const answered = (task: CountTask | TranslateTask): AnswerDone => {
   const read = Translated.answerOf(Translated.pairOf(task.client, task.vendor)!, answer, task.options)
   if (Either.isLeft(read)) return faulty(read.left)
   const { shown, tokens_counted, usage } = read.right
+  const written = new TextEncoder().encode(JSON.stringify(shown))
   return {
     fault: undefined,
-    bytes: new TextEncoder().encode(JSON.stringify(shown)),
+    bytes: written,
+    hash: bodyHash(written),
     usage,
     tokens_counted: tokens_counted(),
     ids: []
@@ -85,10 +96,10 @@ const read = ({ body, client, prompt }: ReadTask): ReadDone => {
     remembered(prompt, client, value)
     return partsOf(protocols[client], value, json)
   })
-  if (Either.isRight(found)) return { body, parts: found.right, refusal: undefined }
+  if (Either.isRight(found)) return { body, hash: bodyHash(json), parts: found.right, refusal: undefined }
   last = undefined
   const { field, message, rule } = found.left
-  return { body, parts: undefined, refusal: { field, message, rule } }
+  return { body, hash: "", parts: undefined, refusal: { field, message, rule } }
 }
 
 const written = ({ body, client, limit, prompt, route, stream, vendor }: WriteTask): WriteDone => {

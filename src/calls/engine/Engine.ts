@@ -29,6 +29,7 @@ import { failure, Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Metered, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
+import { bodyHash } from "../../upstream/wire/BodyHash.ts"
 import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import { mayCall } from "../../kernel/Caller.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -788,7 +789,8 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   const options = attempt.pair === undefined ? undefined : yield* answerOptions(attempt)
   const whole = wholeOf(attempt, answer, options, "the response is not a JSON object")
   if (Either.isLeft(whole)) return yield* whole.left
-  const { bytes, ended, parsed, read } = whole.right
+  const { bytes, parsed, read, tokens } = whole.right
+  const ended = measured(attempt, tokens, null, bodyHash(bytes))
   const isBeyond = beyondIn(read.usage, attempt.most)
   if (isBeyond !== undefined) yield* beyond(attempt, read.usage, isBeyond)
   // The ids are written first, because the client may refer to the answer as soon as it arrives.
@@ -814,11 +816,11 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
     account: attempt.account
   })
   if (Either.isLeft(read)) return yield* unusable(attempt, reportsIn(answer), read.left)
-  const { bytes, ids, tokens_counted, usage } = read.right
+  const { bytes, hash, ids, tokens_counted, usage } = read.right
   const isBeyond = beyondIn(usage, attempt.most)
   if (isBeyond !== undefined) yield* beyond(attempt, usage, isBeyond)
   const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted), attempt.most)
-  const ended = measured(attempt, tokens, bytes === undefined ? "busy" : null)
+  const ended = measured(attempt, tokens, bytes === undefined ? "busy" : null, hash)
   if (bytes === undefined) {
     yield* admission.settle(ended)
     return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
@@ -850,7 +852,7 @@ interface WholeAnswer {
   readonly parsed: Body
   readonly read: Translated.ReadAnswer
   readonly bytes: Buffer
-  readonly ended: Measured
+  readonly tokens: Tokens
 }
 
 /** Reads a complete answer with status 200. `Left` holds an effect that ends the call. `reason` describes an answer that is not a JSON object. */
@@ -869,12 +871,11 @@ const wholeOf = (
       : Translated.answerOf(attempt.pair, parsed, options)
   if (Either.isLeft(read)) return Either.left(unusable(attempt, parsed, read.left))
   const { shown, tokens_counted, usage } = read.right
-  const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted()), attempt.most)
   return Either.right({
     parsed,
     read: read.right,
     bytes: shown === parsed ? json.bytes : Buffer.from(JSON.stringify(shown)),
-    ended: measured(attempt, tokens)
+    tokens: tokensOf(usage, () => countedOf(attempt, tokens_counted()), attempt.most)
   })
 }
 
@@ -976,7 +977,7 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   const options = yield* answerOptions(attempt)
   const whole = wholeOf(attempt, answer, options, reason)
   if (Either.isLeft(whole)) return yield* whole.left
-  const { ended, parsed, read } = whole.right
+  const { parsed, read, tokens } = whole.right
   const isBeyond = beyondIn(read.usage, attempt.most)
   if (isBeyond !== undefined) yield* beyond(attempt, read.usage, isBeyond)
   const events =
@@ -984,8 +985,10 @@ const unstreamed = Effect.fnUntraced(function* <A>(
       ? protocol.asEvents(parsed, prompt.show_usage)
       : Translated.eventsOf(pair ?? pairOf(protocol.name, protocol.name), parsed, options)
   if (events === undefined) return yield* unusable(attempt, parsed, reason)
+  const body = Buffer.from(events)
+  const ended = measured(attempt, tokens, null, bodyHash(body))
   return yield* admission.answer<Streamed<A>>(ended, (receipt) => {
-    const bytes = Readable.from([Buffer.from(events)], { objectMode: false })
+    const bytes = Readable.from([body], { objectMode: false })
     const arriving = new Arriving(usageOf(admission.call), bytes, eventsOf, receipt.rates)
     arriving.settled(Exit.succeed(receipt))
     return byFallback(attempt, arriving)
@@ -1013,7 +1016,7 @@ const settleStream = (
 ): Effect.Effect<void> => {
   const report = relay.report()
   const settled = Effect.matchCauseEffect(
-    settledWith(attempt, measuredOf(how, report, attempt), report.handed_out ?? noIds),
+    settledWith(attempt, measuredOf(how, report, attempt, relay.hash(how)), report.handed_out ?? noIds),
     {
       onSuccess: (receipt) => {
         relay.finish(how)
@@ -1084,9 +1087,10 @@ class Arriving<A> implements Streamed<A> {
 
 /** Builds the measurement of a call with these tokens. This code runs on every call, so it avoids spreads. */
 const measured = (
-  { model, served, upstream }: Attempt,
+  { model, prompt, served, upstream }: Attempt,
   tokens: Tokens,
-  error_type: string | null = null
+  error_type: string | null = null,
+  answer_hash?: string
 ): Measured => ({
   cost: costOf(model, tokens),
   prompt_tokens: tokens.prompt_tokens,
@@ -1099,8 +1103,14 @@ const measured = (
   usage_source: tokens.usage_source,
   token_details: tokens.token_details,
   vendor_request: tokens.vendor_id,
-  vendor_cost: tokens.vendor_cost
+  vendor_cost: tokens.vendor_cost,
+  request_hash: requestHashOf(prompt),
+  answer_hash
 })
+
+/** Returns the hash of the request's body. An embedding program's call has none. */
+const requestHashOf = ({ json, long }: ValidPrompt): string | undefined =>
+  long === undefined ? json && bodyHash(json) : long.hash
 
 /** Counts the call's tokens. A prompt that refers to content stored elsewhere cannot be counted, so its bound is used. */
 const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number): Figures => ({
@@ -1108,17 +1118,22 @@ const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number):
   completion_tokens
 })
 
-const measuredOf = (how: StreamEnd, { tokens_counted, usage }: EventRelay.Report, attempt: Attempt): Measured => {
+const measuredOf = (
+  how: StreamEnd,
+  { tokens_counted, usage }: EventRelay.Report,
+  attempt: Attempt,
+  answer_hash?: string
+): Measured => {
   // A stream that broke, or that ended before its answer began, costs the usage that the upstream had reported by then.
   if (how === "broken" || (how === "unfinished" && tokens_counted === 0)) {
     const reported = tokensOf(usage, nothing, attempt.most)
     return reported.prompt_tokens + reported.completion_tokens === 0
       ? { ...failure("upstream_error"), provider: attempt.upstream.name, served: attempt.served }
-      : measured(attempt, reported, "upstream_error")
+      : measured(attempt, reported, "upstream_error", answer_hash)
   }
   const known = how === "complete" ? usage : withoutEarly(usage, tokens_counted)
   const tokens = tokensOf(known, () => countedOf(attempt, tokens_counted), attempt.most)
-  return measured(attempt, tokens, errorTypes[how])
+  return measured(attempt, tokens, errorTypes[how], answer_hash)
 }
 
 const errorTypes = { complete: null, left: "client_disconnected", unfinished: "upstream_error" } as const

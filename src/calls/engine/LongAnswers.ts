@@ -3,6 +3,7 @@
  * that must be translated or that report no usage are parsed on a separate thread (`BodyThreads`).
  */
 import { Effect, Either } from "effect"
+import { bodyHashInPieces } from "../../upstream/wire/BodyHash.ts"
 import type { Receipt } from "../../books/gate/Gate.ts"
 import type { JsonOutline } from "../../kernel/JsonOutline.ts"
 import type { AnswerOptions } from "../../protocols/conversation/Translation.ts"
@@ -31,6 +32,8 @@ export interface LongAnswer {
 export interface ReadLong {
   /** The bytes for the client, or `undefined` if the answer cannot be delivered. */
   readonly bytes: Buffer | undefined
+  /** The hash of these bytes. */
+  readonly hash: string | undefined
   readonly usage: Usage
   readonly tokens_counted: number
   /** The answer's ids, if the caller needs them. */
@@ -54,15 +57,16 @@ export const read = Effect.fnUntraced(function* ({
   const answer = outline.value
   const right = (
     bytes: Buffer | undefined,
+    hash: string | undefined,
     usage: Usage,
     tokens_counted = countedIn(outline),
     ids: ReadonlyArray<string> = []
-  ) => Either.right<ReadLong>({ bytes, usage, tokens_counted, ids })
+  ) => Either.right<ReadLong>({ bytes, hash, usage, tokens_counted, ids })
   if (answer === undefined) return Either.left("the response is not a JSON object")
 
   if (pair !== undefined) {
     const reported = () => pair.vendor.usageOf(answer.usage ?? answer.usageMetadata) ?? noUsage
-    if (body === undefined) return right(undefined, reported())
+    if (body === undefined) return right(undefined, undefined, reported())
     const task = {
       how: "translate",
       client: protocol.name,
@@ -71,22 +75,23 @@ export const read = Effect.fnUntraced(function* ({
       body: movable(body)
     } as const
     const done = yield* readOn(task, account)
-    if (done === undefined) return right(undefined, reported())
+    if (done === undefined) return right(undefined, undefined, reported())
     if (done.fault !== undefined) return Either.left(done.fault)
-    return right(returned(done.bytes), done.usage!, done.tokens_counted)
+    return right(returned(done.bytes), done.hash, done.usage!, done.tokens_counted)
   }
 
   const fault = protocol.faultIn(answer)
   if (fault !== undefined) return Either.left(fault)
   const usage = protocol.usageIn(answer)
   const reports = usage.prompt_tokens !== undefined && usage.completion_tokens !== undefined
+  const hash = body && (yield* bodyHashInPieces(body))
   if (body === undefined || (reports && !needsIds)) {
-    return right(body, usage)
+    return right(body, hash, usage)
   }
   const counted = yield* readOn({ how: "count", client: protocol.name, body: Uint8Array.from(body) }, account)
   if (counted?.fault !== undefined) return Either.left(counted.fault)
   // If the thread died, only the answer's own id is known.
-  return right(body, usage, counted?.tokens_counted, counted?.ids ?? protocol.handedOutIn?.(answer))
+  return right(body, hash, usage, counted?.tokens_counted, counted?.ids ?? protocol.handedOutIn?.(answer))
 })
 
 /** A long answer. It is parsed only when it is first read. */

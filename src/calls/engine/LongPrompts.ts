@@ -54,10 +54,10 @@ export const read = (
   const prompt = ++prompts
   return onThread({ how: "read", prompt, client, body: movable(json) }, account).pipe(
     Effect.flatMap(settled),
-    Effect.flatMap(({ body, parts, refusal }): Effect.Effect<LongPrompt, InvalidRequest> => {
+    Effect.flatMap(({ body, hash, parts, refusal }): Effect.Effect<LongPrompt, InvalidRequest> => {
       if (parts === undefined) return new InvalidRequest(refusal!)
       const { body: rest, prompt: figures, ...facts } = parts
-      const long: LongText = { ...facts, json: returned(body), translations: new Map() }
+      const long: LongText = { ...facts, json: returned(body), hash, translations: new Map() }
       known.set(long, { prompt, client, account })
       const value = JSON.parse(rest) as ValidPrompt["body"]
       return Effect.succeed(new LongPrompt({ ...figures, body: value, json: undefined, long }))

@@ -16,6 +16,7 @@ import type { Generated } from "../../protocols/conversation/Gist.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import { ByteStream } from "../../upstream/wire/ByteStream.ts"
 import type { StreamEnd, Source, Stop, Tap } from "../../upstream/wire/ByteStream.ts"
+import { BodyHasher } from "../../upstream/wire/BodyHash.ts"
 import { readOnFor } from "../../kernel/ReadOn.ts"
 import { bytesAToken, tokensOfString } from "./Tokens.ts"
 
@@ -35,6 +36,11 @@ export interface Relay {
   /** Waits for the stream to end, even after the client has disconnected. */
   readonly ended: Effect.Effect<StreamEnd>
   readonly report: () => Report
+  /**
+   * Returns the hash of the complete body for the client, including the end that `finish` sends. `undefined` if the client has disconnected. Called
+   * once, after the stream has ended.
+   */
+  readonly hash: (how: StreamEnd) => string | undefined
   /** Sends the end of the stream to the client, once the charge is committed. */
   readonly finish: (how: StreamEnd) => void
   /** Disconnects the client before the last event. Called if the charge could not be committed in time. */
@@ -129,7 +135,14 @@ export const make = (upstream: Source, reader: Reader): Relay => {
     }
   }
 
-  const stream = new ByteStream(upstream, { read_on: readOnFor, tap })
+  const stream = new ByteStream(upstream, { read_on: readOnFor, tap, hasher: new BodyHasher() })
+  let closing: Buffer | undefined
+  const closingOf = (how: StreamEnd): Buffer => {
+    const last = reader.last(how)
+    // The client may have received part of a long event. That event must be closed before the error event.
+    const text = long === undefined ? last : blankLine + last.toString("latin1")
+    return typeof text === "string" ? Buffer.from(text) : text
+  }
   return {
     body: stream.body,
     begun: stream.begun(true),
@@ -138,11 +151,8 @@ export const make = (upstream: Source, reader: Reader): Relay => {
       const report = reader.report()
       return long === undefined ? report : { ...report, tokens_counted: report.tokens_counted + long.tokens }
     },
-    finish: (how) => {
-      const last = reader.last(how)
-      // The client may have received part of a long event. That event must be closed before the error event.
-      stream.finish(long === undefined ? last : blankLine + last.toString("latin1"))
-    },
+    hash: (how) => stream.hashWith((closing = closingOf(how))),
+    finish: (how) => stream.finish(closing ?? closingOf(how)),
     cut: () => stream.cut("the charge is not committed yet")
   }
 }

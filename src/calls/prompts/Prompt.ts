@@ -205,6 +205,8 @@ export interface LongFacts {
 export interface LongText extends LongFacts {
   /** The received JSON. The buffer is replaced when it returns from another thread. */
   json: Buffer
+  /** The hash of the received JSON. */
+  readonly hash: string
   /** The prompt's translations, by route. */
   readonly translations: Map<ModelRoute, Translation>
 }

@@ -26,6 +26,11 @@ export interface ReceiptEntry {
   readonly reference: string
   readonly description: string
   readonly time: number
+  /** The vendors' ids of a charge's requests, separated by spaces; the last one served the call. Empty if the leaf states none. */
+  readonly vendor_requests: string
+  /** The SHA-256 of a charge's request and answer, in base64. Empty if the leaf states none. */
+  readonly request_hash: string
+  readonly answer_hash: string
 }
 
 export interface VerifiedReceipt {
@@ -202,22 +207,22 @@ export const rootBy = async <Node>(
   return last === 0 ? found : refuse("the proof is too short")
 }
 
-const fields = [
-  "account",
-  "number",
-  "type",
-  "amount",
-  "balance",
-  "giftable",
-  "source",
-  "reference",
-  "description",
-  "time",
-  "salt"
-] as const
+type Optional = "vendor" | "request" | "answer"
+type Field = Exclude<keyof ReceiptEntry, "vendor_requests" | "request_hash" | "answer_hash"> | Optional | "salt"
+const fields = "account number type amount balance giftable source reference description time salt".split(
+  " "
+) as Field[]
+/** The lines that a leaf of form 2 may contain before its last line, in this order. */
+const optional: ReadonlyArray<Optional> = ["vendor", "request", "answer"]
+
+const hashIn = (base64 = ""): string =>
+  base64 === "" || bytesOf(base64).length === 32 ? base64 : refuse("the leaf contains an invalid hash")
 
 const entryOf = (leaf: string): ReceiptEntry => {
-  const values = valuesOf(leaf, "tollgate-entry/1", fields)
+  const form = leaf.startsWith("tollgate-entry/2\n") ? 2 : 1
+  // A string in the leaf contains no line break, so this finds only lines.
+  const found = form === 1 ? [] : optional.filter((name) => leaf.includes(`\n${name} `))
+  const values = valuesOf(leaf, `tollgate-entry/${form}`, [...fields.slice(0, -1), ...found, "salt"])
   return {
     account: quoted(values.account),
     number: Number(digits(values.number)),
@@ -228,7 +233,10 @@ const entryOf = (leaf: string): ReceiptEntry => {
     source: values.source,
     reference: quoted(values.reference),
     description: quoted(values.description),
-    time: Number(digits(values.time))
+    time: Number(digits(values.time)),
+    vendor_requests: values.vendor === undefined ? "" : quoted(values.vendor),
+    request_hash: hashIn(values.request),
+    answer_hash: hashIn(values.answer)
   }
 }
 
@@ -272,29 +280,4 @@ export const verify = async (
   if (!isSame(found, bytesOf(root))) return refuse("the entry is not in the log: the proof leads to another root")
   const names = signers.map(({ name }) => name)
   return { entry, ...place, origin, root, signers: names, cosigned }
-}
-
-/** Joins all fields of an entry. */
-const textOf = (entry: ReceiptEntry): string => Object.values(entry).join("\n")
-
-/** Lists the missing numbers between the first and the last receipt of each account, and contradictory entries. */
-export const gaps = (receipts: ReadonlyArray<VerifiedReceipt>): ReadonlyArray<string> => {
-  const found: Array<string> = []
-  const inOrder = receipts
-    .map(({ entry }) => entry)
-    .toSorted((one, other) =>
-      one.account === other.account ? one.number - other.number : one.account < other.account ? -1 : 1
-    )
-  for (const [i, entry] of inOrder.entries()) {
-    const before = inOrder[i - 1]
-    if (before?.account !== entry.account) continue
-    const after = before.balance + (entry.type === "credit" ? entry.amount : -entry.amount)
-    if (entry.number > before.number + 1)
-      found.push(`${entry.account}: no receipt for the entries ${before.number + 1} to ${entry.number - 1}`)
-    else if (entry.number === before.number + 1 && entry.balance !== after)
-      found.push(`${entry.account}: the balance of entry ${entry.number} does not follow from the entry before`)
-    else if (entry.number === before.number && textOf(entry) !== textOf(before))
-      found.push(`${entry.account}: two entries have the number ${entry.number}`)
-  }
-  return found
 }

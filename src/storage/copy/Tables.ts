@@ -19,8 +19,11 @@ export type Value = string | null
 
 export type Row = ReadonlyArray<Value>
 
-/** Returns the number of rows per read and per transaction. It is lower for tables that contain bytes, because one row can take megabytes. */
-export const sliceOf = ({ columns }: Table): number => (columns.some(({ kind }) => kind === "blob") ? 64 : 8_192)
+/** Returns whether a value of the column may take megabytes. Hashes are short. */
+const isLong = ({ kind, name }: Column): boolean => kind === "blob" && !name.endsWith("_hash")
+
+/** Returns the number of rows per read and per transaction. It is lower for tables whose rows may take megabytes. */
+export const sliceOf = ({ columns }: Table): number => (columns.some(isLong) ? 64 : 8_192)
 
 export const keyOf = ({ key }: Table, row: Row): Row => key.map((place) => row[place]!)
 

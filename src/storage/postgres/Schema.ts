@@ -1103,6 +1103,17 @@ export const later: Readonly<Record<string, ReadonlyArray<string>>> = {
   "0027_run_records": [
     // `indexes` contains the replacement, an index of the calls of runs. Only some databases contain the old index.
     `DROP INDEX IF EXISTS tollgate_usage_records_budgeted`
+  ],
+  "0028_log_forms": [
+    `CREATE TABLE tollgate_log_forms (
+      -- The rows of the first and the last entry.
+      first bigint PRIMARY KEY,
+      last bigint NOT NULL CHECK (last >= first)
+    )`
+  ],
+  "0029_body_hashes": [
+    `ALTER TABLE tollgate_usage_records ADD COLUMN request_hash bytea`,
+    `ALTER TABLE tollgate_usage_records ADD COLUMN answer_hash bytea`
   ]
 }
 

@@ -52,6 +52,8 @@ import openRuns from "../migrations/0045_open_runs.ts"
 import log from "../migrations/0048_log.ts"
 import logProofs from "../migrations/0049_log_proofs.ts"
 import runRecords from "../migrations/0050_run_records.ts"
+import logForms from "../migrations/0051_log_forms.ts"
+import bodyHashes from "../migrations/0052_body_hashes.ts"
 import { blank } from "./Files.ts"
 import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
@@ -108,7 +110,9 @@ export const migrations = {
   "0047_reconciliations": reconciliations,
   "0048_log": log,
   "0049_log_proofs": logProofs,
-  "0050_run_records": runRecords
+  "0050_run_records": runRecords,
+  "0051_log_forms": logForms,
+  "0052_body_hashes": bodyHashes
 }
 
 /** The number of the newest migration. */

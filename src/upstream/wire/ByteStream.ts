@@ -9,6 +9,7 @@
  */
 import { Cause, Effect, FiberRef } from "effect"
 import { Readable } from "node:stream"
+import type { BodyHasher } from "./BodyHash.ts"
 import { after, readOnFor, Work } from "../../kernel/ReadOn.ts"
 import type { ReadsOn, ToItsEnd } from "../../kernel/ReadOn.ts"
 
@@ -56,6 +57,8 @@ export interface Options {
   readonly tap: Tap
   /** How long to read the source after its reader is destroyed: to its end, or for this many milliseconds. 0 aborts immediately. */
   readonly read_on: ToItsEnd | number
+  /** Hashes the bytes for the reader. */
+  readonly hasher?: BodyHasher | undefined
 }
 
 /** The number of bytes in the reader's buffer before the source is paused. */
@@ -68,6 +71,7 @@ export class ByteStream {
   readonly body: Readable
   private readonly source: Source
   private readonly tap: Tap
+  private readonly hasher: BodyHasher | undefined
   private how: StreamEnd | undefined
   private gone = false
   private any = false
@@ -80,9 +84,10 @@ export class ByteStream {
   private onEnded: ((how: StreamEnd) => void) | undefined
   private onBegun: ((any: boolean) => void) | undefined
 
-  constructor(source: Source, { read_on, tap }: Options) {
+  constructor(source: Source, { hasher, read_on, tap }: Options) {
     this.source = source
     this.tap = tap
+    this.hasher = hasher
     this.body = new Readable({
       highWaterMark,
       read: () => this.resume(),
@@ -107,6 +112,7 @@ export class ByteStream {
 
   pass(bytes: Buffer): void {
     if (this.gone || bytes.length === 0) return
+    this.hasher?.add(bytes)
     if (!this.body.push(bytes)) {
       this.source.pause()
       this.paused ??= performance.now()
@@ -169,6 +175,13 @@ export class ByteStream {
         if (this.how !== undefined) this.onBegun(this.any)
       })
     })
+  }
+
+  /** Returns the hash of all bytes for the reader, including `last`, which `finish` passes later. `undefined` if the reader was destroyed. */
+  hashWith(last: Buffer): string | undefined {
+    if (this.gone || this.hasher === undefined) return undefined
+    this.hasher.add(last)
+    return this.hasher.end()
   }
 
   /** Passes these bytes to the reader and ends its stream. */

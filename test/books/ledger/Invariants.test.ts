@@ -373,6 +373,9 @@ const broken: ReadonlyArray<readonly [check: string, ...statements: ReadonlyArra
   ["the log has each entry and nothing else", "UPDATE tollgate_log_head SET salt = 'x'"],
   ["the log has each entry and nothing else", "UPDATE tollgate_log_head SET entry = entry - 1"],
   ["the log has each entry and nothing else", "UPDATE tollgate_log_tiles SET first = first + 1"],
+  ["the log has each entry and nothing else", "UPDATE tollgate_log_forms SET first = first + 1"],
+  ["the log has each entry and nothing else", "UPDATE tollgate_log_forms SET last = last + 1000"],
+  ["the log has each entry and nothing else", "DELETE FROM tollgate_log_forms"],
   [
     "the log has each entry and nothing else",
     "DELETE FROM tollgate_ledger_entries WHERE seq = (SELECT MIN(seq) FROM tollgate_ledger_entries)"

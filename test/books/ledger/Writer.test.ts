@@ -726,6 +726,8 @@ describe("what crosses to the thread", () => {
   const source = fc.record({ billing_account_id: text, tenant_id: text, kind, why })
   const orNull = (one: fc.Arbitrary<string>) => fc.option(one)
   const count = fc.nat()
+  /** An id or a hash. Neither is ever empty. */
+  const given = fc.option(fc.string({ minLength: 1 }), { nil: undefined })
   const callFacts = fc.record({
     account_id: text,
     tenant_id: text,
@@ -778,6 +780,10 @@ describe("what crosses to the thread", () => {
         error_type: orNull(text),
         usage_source: fc.constantFrom("provider" as const, "none" as const),
         latency_ms: count,
+        request_id: given,
+        vendor_request: given,
+        request_hash: given,
+        answer_hash: given,
         token_details: fc.option(
           fc.record(
             { cached_tokens: count, reasoning_tokens: count, completion_image_tokens: count },

@@ -9,12 +9,13 @@ import { lookAt } from "../../../src/books/ledger/audit/Invariants.ts"
 import { Writer } from "../../../src/books/ledger/write/Writer.ts"
 import { ChargeLog, logKeysEnd } from "../../../src/books/log/ChargeLog.ts"
 import { checks } from "../../../src/books/log/Checks.ts"
+import * as Forms from "../../../src/books/log/Forms.ts"
 import * as Head from "../../../src/books/log/Head.ts"
 import * as Tree from "../../../src/books/log/Tree.ts"
 import { describePostgres, isPostgres, trigger } from "../../support/database.ts"
 import * as Scene from "../../money/usage/Scene.ts"
 import { acme, other } from "../../money/usage/Scene.ts"
-import { layer, logOf } from "./LogScene.ts"
+import { addAsBefore, layer, logOf } from "./LogScene.ts"
 
 const calls = (count: number, payer = acme) =>
   Effect.forEach(Array.from({ length: count }), (_, i) => Scene.call({ cost: BigInt(i + 1), tenant_id: payer }), {
@@ -199,6 +200,58 @@ describe("the log of charges", () => {
   )
 })
 
+/** The first line and the line `vendor` of an entry's leaf. */
+const formOf = Effect.fnUntraced(function* (usage_id: string) {
+  const entry = (yield* all).find(({ reference_id }) => reference_id === usage_id)!
+  const { leaf } = (yield* Effect.flatMap(ChargeLog, ({ receipt }) => receipt(entry)))!
+  return [leaf.split("\n")[0], /^vendor (.*)$/m.exec(leaf)?.[1]]
+})
+
+const call = (vendor_request?: string) => Scene.call({ cost: 3n, vendor_request })
+
+describe("the leaves of form 2", () => {
+  it.scoped("state the vendor's requests of a charge", () =>
+    Effect.gen(function* () {
+      yield* history
+      const [sent, retried, none] = [yield* call("req_1"), yield* call('a - "b"'), yield* call()]
+      yield* add
+      expect(yield* formOf(sent)).toEqual(["tollgate-entry/2", '"req_1"'])
+      expect(yield* formOf(retried)).toEqual(["tollgate-entry/2", String.raw`"a - \"b\""`])
+      expect(yield* formOf(none)).toEqual(["tollgate-entry/2", undefined])
+      expect(yield* formOf("pay_1")).toEqual(["tollgate-entry/2", undefined])
+      expect(yield* verify).toEqual([])
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.scoped("leave those of an earlier version as they are, also if versions take turns", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      // Creates the empty log.
+      yield* add
+      yield* history
+      const old = yield* call("req_old")
+      yield* calls(300)
+      expect(yield* addAsBefore).toBe(303)
+      yield* isProven
+      expect(yield* verify).toEqual([])
+      const ids: Array<string> = []
+      for (const turn of [add, add, addAsBefore, add, addAsBefore, add]) {
+        ids.push(yield* call("req_1"))
+        yield* calls(100)
+        expect(yield* turn).toBe(101)
+        expect(yield* verify).toEqual([])
+      }
+      expect(yield* formOf(old)).toEqual(["tollgate-entry/1", undefined])
+      const second = ["tollgate-entry/2", '"req_1"']
+      const first = ["tollgate-entry/1", undefined]
+      expect(yield* Effect.forEach(ids, formOf)).toEqual([second, second, first, second, first, second])
+      // Consecutive pieces share a range.
+      expect(yield* Forms.ranges(sql)).toHaveLength(3)
+      yield* isProven
+    }).pipe(Effect.provide(layer))
+  )
+})
+
 /** Changes one byte of a text, to another that the database can store. */
 const changedText = (text: string, at: number, by: number): string => {
   const i = at % text.length
@@ -291,6 +344,28 @@ describe("a change of the history", () => {
 })
 
 describePostgres("the log with several writers", () => {
+  it.scoped("keeps form 1 while a node of an earlier version runs", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      yield* history
+      yield* sql`INSERT INTO tollgate_sql_nodes (run, name, version, knows, started_at, until)
+        VALUES ('run_old', 'old', '1', 27, 0, now() + interval '1 hour')`
+      const early = yield* call("req_1")
+      yield* add
+      yield* sql`UPDATE tollgate_sql_nodes SET ended = true WHERE run = 'run_old'`
+      const late = yield* call("req_2")
+      yield* add
+      expect(yield* formOf(early)).toEqual(["tollgate-entry/1", undefined])
+      expect(yield* formOf(late)).toEqual(["tollgate-entry/2", '"req_2"'])
+      // It comes back, but the range goes on, because the other nodes could not issue these receipts either way.
+      yield* sql`UPDATE tollgate_sql_nodes SET ended = false WHERE run = 'run_old'`
+      const later = yield* call("req_3")
+      yield* add
+      expect(yield* formOf(later)).toEqual(["tollgate-entry/2", '"req_3"'])
+      expect(yield* verify).toEqual([])
+    }).pipe(Effect.provide(layer))
+  )
+
   it.scoped("passes a gap of rows that stays, and waits for one that a batch may fill", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient

@@ -4,6 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Layer, TestClock } from "effect"
 import fc from "fast-check"
 import { verify } from "../../../src/app/Checks.ts"
+import { bodyHash } from "../../../src/upstream/wire/BodyHash.ts"
 import { ChargeLog } from "../../../src/books/log/ChargeLog.ts"
 import { Cosigning } from "../../../src/books/log/Cosigning.ts"
 import { Liabilities } from "../../../src/books/log/Liabilities.ts"
@@ -34,10 +35,15 @@ const columns = [
   ["tollgate_usage_records", "seq", "id"],
   ["tollgate_usage_records", "seq", "cost"],
   ["tollgate_usage_records", "seq", "number"],
+  ["tollgate_usage_records", "seq", "vendor_request"],
+  ["tollgate_usage_records", "seq", "request_hash"],
+  ["tollgate_usage_records", "seq", "answer_hash"],
   ["tollgate_usage_by_tenant", "tenant_id", "cost"],
   ["tollgate_usage_by_tenant", "tenant_id", "prompt_tokens"],
   ["tollgate_log_tiles", "level, n", "hashes"],
   ["tollgate_log_tiles", "level, n", "first"],
+  ["tollgate_log_forms", "first", "first"],
+  ["tollgate_log_forms", "first", "last"],
   ["tollgate_log_head", "id", "origin"],
   ["tollgate_log_head", "id", "salt"],
   ["tollgate_log_head", "id", "checkpoint"],
@@ -132,7 +138,14 @@ const history = Effect.gen(function* () {
       })
     )
   })
-  const call = (cost: number, tenant_id = acme) => Scene.call({ cost: BigInt(cost), tenant_id })
+  const call = (cost: number, tenant_id = acme) =>
+    Scene.call({
+      cost: BigInt(cost),
+      tenant_id,
+      vendor_request: `req_${cost}`,
+      request_hash: bodyHash(`request ${cost}`),
+      answer_hash: bodyHash(`answer ${cost}`)
+    })
   yield* Effect.forEach(Array.from({ length: 300 }), (_, i) => call(i + 1), { discard: true })
   yield* turn
   yield* liabilities.build

@@ -42,6 +42,12 @@ describe("the verifier", () => {
   })
 })
 
+/** The vendors' ids in the leaves of form 2. */
+const vendorRequests = new Map([
+  [32_768, "req_32768"],
+  [65_536, "req_a - req_b"]
+])
+
 describe("the vectors of the log", () => {
   it("are the published ones; after a change that is meant, run vitest -u", async () => {
     await expect(`${JSON.stringify(made, null, 1)}\n`).toMatchFileSnapshot("vectors/log.json")
@@ -54,6 +60,7 @@ describe("the vectors of the log", () => {
       expect(entry.amount).toBe(BigInt(index + 1) ** 5n)
       expect(entry.balance).toBe(9_007_199_254_740_993n + BigInt(index))
       expect(entry.reference).toBe(`use_${index}`)
+      expect(entry.vendor_requests).toBe(vendorRequests.get(index) ?? "")
     }
   })
 

@@ -32,14 +32,22 @@ const entryOf = (i: number): LoggedEntry => ({
   source: i % 7 === 0 ? "purchase" : null,
   reference_id: `use_${i}`,
   description: texts[i % texts.length]!,
-  at: 1_767_225_600_000 + i
+  at: 1_767_225_600_000 + i,
+  vendor_request: i % 7 === 0 || i % 5 === 0 ? null : i % 5 === 1 ? "req_a - req_b" : `req_${i}`,
+  request_hash: i % 3 === 0 ? null : hash("sha256", `request ${i}`, "base64"),
+  answer_hash: i % 4 === 3 ? null : hash("sha256", `answer ${i}`, "base64")
 })
+
+/** The first leaf of form 2. */
+const secondForm = 1_000
 
 const sizes = [1, 2, 3, 7, 255, 256, 257, 1_000, 65_537]
 
 /** The tree of the largest size, leaf by leaf text, with all its tiles. */
 const build = () => {
-  const leaves = Array.from({ length: sizes.at(-1)! }, (_, i) => leafOf("salt of the vectors", entryOf(i)))
+  const leaves = Array.from({ length: sizes.at(-1)! }, (_, i) =>
+    leafOf("salt of the vectors", entryOf(i), i < secondForm ? 1 : 2)
+  )
   const { changed } = Tree.append(Tree.emptyEdge, Buffer.concat(leaves.map(Tree.leafHash)))
   const tiles = new Map(changed.map(({ hashes, level, n }) => [`${level}/${n}`, hashes]))
   return { leaves, tileOf: ({ level, n }: TileKey) => tiles.get(`${level}/${n}`)! }

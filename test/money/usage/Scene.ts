@@ -106,7 +106,10 @@ export const settle = (call: string, outcome: Partial<CallOutcome> = {}) =>
             success: outcome.success ?? true,
             error_type: outcome.error_type ?? null,
             usage_source: outcome.usage_source ?? "provider",
-            latency_ms: outcome.latency_ms ?? 100
+            latency_ms: outcome.latency_ms ?? 100,
+            vendor_request: outcome.vendor_request,
+            request_hash: outcome.request_hash,
+            answer_hash: outcome.answer_hash
           }
         }
       ],

@@ -18,12 +18,39 @@ export interface LoggedEntry {
   readonly reference_id: string
   readonly description: string
   readonly at: number
+  /** The vendors' ids of a charge's requests (`kernel/VendorRequests`). `null` for other entries, and if the vendors sent none. */
+  readonly vendor_request: string | null
+  /** The hashes of a charge's request and answer (`upstream/wire/BodyHash`). `null` for other entries, and if they are unknown. */
+  readonly request_hash: string | null
+  readonly answer_hash: string | null
 }
 
 const columns = `e.seq, e.billing_account_id, e.number, e.type, CAST(e.amount AS TEXT), CAST(e.balance AS TEXT),
-  CAST(e.giftable AS TEXT), e.source, e.reference_id, e.description, e.at`
+  CAST(e.giftable AS TEXT), e.source, e.reference_id, e.description, e.at, r.vendor_request,
+  r.request_hash, r.answer_hash`
 
-type Row = readonly [number, string, number, string, string, string, string, string | null, string, string, number]
+/** A charge and its usage record are written in one transaction, and neither is ever deleted. */
+const withRecord = "LEFT JOIN tollgate_usage_records r ON r.id = e.reference_id AND e.source IS NULL"
+
+type Row = readonly [
+  number,
+  string,
+  number,
+  string,
+  string,
+  string,
+  string,
+  string | null,
+  string,
+  string,
+  number,
+  string | null,
+  Uint8Array | null,
+  Uint8Array | null
+]
+
+const hashRead = (hash: Uint8Array | null): string | null =>
+  hash === null ? null : Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString("base64")
 
 const entryOf = (row: Row): LoggedEntry => ({
   seq: row[0],
@@ -36,10 +63,14 @@ const entryOf = (row: Row): LoggedEntry => ({
   source: row[7],
   reference_id: row[8],
   description: row[9],
-  at: row[10]
+  at: row[10],
+  vendor_request: row[11],
+  request_hash: hashRead(row[12]),
+  answer_hash: hashRead(row[13])
 })
 
-const selectAfter = `SELECT ${columns} FROM tollgate_ledger_entries e WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?`
+const selectAfter = `SELECT ${columns} FROM tollgate_ledger_entries e ${withRecord}
+  WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?`
 
 /** Reads up to `most` entries after the row `seq` and up to the row `last`. */
 export const entriesAfter = (
@@ -69,7 +100,8 @@ export const entriesBetween = (sql: SqlClient, from: number, to: number): Effect
 
 const read = (sql: SqlClient, account: string, from: number, to: number) =>
   Effect.map(
-    sql`SELECT ${sql.literal(columns)} FROM ${entriesAmong(sql, account, { from, to })} ORDER BY e.number`.values,
+    sql`SELECT ${sql.literal(columns)} FROM ${entriesAmong(sql, account, { from, to }, withRecord)} ORDER BY e.number`
+      .values,
     (rows) => (rows as unknown as ReadonlyArray<Row>).map(entryOf)
   )
 

@@ -192,7 +192,9 @@ export const usageColumns = [
   "request_id",
   "budgets",
   "vendor_request",
-  "vendor_cost"
+  "vendor_cost",
+  "request_hash",
+  "answer_hash"
 ] as const
 
 export const usageRow = (
@@ -220,8 +222,13 @@ export const usageRow = (
   r.request_id ?? null,
   idsWritten(r.budgets),
   r.vendor_request ?? null,
-  r.vendor_cost ?? null
+  r.vendor_cost ?? null,
+  hashWritten(r.request_hash),
+  hashWritten(r.answer_hash)
 ]
+
+const hashWritten = (hash: string | undefined): Buffer | null =>
+  hash === undefined ? null : Buffer.from(hash, "base64")
 
 export const tenantHeadColumns = ["tenant", "records", "newest"] as const
 

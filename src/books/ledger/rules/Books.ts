@@ -473,6 +473,8 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     request_id: outcome.request_id,
     vendor_request: outcome.vendor_request,
     vendor_cost: outcome.vendor_cost,
+    request_hash: outcome.request_hash,
+    answer_hash: outcome.answer_hash,
     budgets: Counting.namedIn(reservation.budgets, budgets, dimensions)
   })
   if (account.debts === undefined) return Either.right({ _tag: "Settled", usage_id, collected, balance })

@@ -197,6 +197,10 @@ export interface CallOutcome {
   readonly vendor_request?: string | undefined
   /** The cost that the vendor reported for the call. */
   readonly vendor_cost?: Nano | undefined
+  /** The hash of the request's body (`upstream/wire/BodyHash`). Absent if the route does not hash it. */
+  readonly request_hash?: string | undefined
+  /** The hash of the answer's body. Absent if the route does not hash it, if no answer was delivered, and for a stream whose client disconnected. */
+  readonly answer_hash?: string | undefined
 }
 
 /** The last grant of an allowance, read before the transaction (`Renewing`). */

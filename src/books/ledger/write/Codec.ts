@@ -217,9 +217,11 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       pen.term(outcome.error_type)
       pen.term(outcome.usage_source)
       pen.number(outcome.latency_ms)
-      // A string on the tape cannot be null, but no request has an empty id.
+      // A string on the tape cannot be null, but no id or hash is empty.
       pen.text(outcome.request_id ?? "")
       pen.text(outcome.vendor_request ?? "")
+      pen.text(outcome.request_hash ?? "")
+      pen.text(outcome.answer_hash ?? "")
       pen.number(outcome.vendor_cost === undefined ? 0 : 1)
       if (outcome.vendor_cost !== undefined) pen.money(outcome.vendor_cost)
       return details === undefined ? undefined : writeDetails(details, pen)
@@ -283,6 +285,8 @@ const readSettle = (eye: Decoder, withDetails: boolean): Transaction => {
     latency_ms: eye.number(),
     request_id: eye.text() || undefined,
     vendor_request: eye.text() || undefined,
+    request_hash: eye.text() || undefined,
+    answer_hash: eye.text() || undefined,
     vendor_cost: eye.number() === 1 ? eye.money() : undefined,
     token_details: withDetails ? readDetails(eye) : undefined
   }

@@ -425,8 +425,12 @@ const lists = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray
     return `${list}}`
   })
 
-const literal = (value: unknown): string =>
-  typeof value === "string" ? quoted(value) : value === null || value === undefined ? "NULL" : String(value)
+const literal = (value: unknown): string => {
+  if (typeof value === "string") return quoted(value)
+  if (value === null || value === undefined) return "NULL"
+  // A backslash is written twice within an array.
+  return value instanceof Uint8Array ? `"\\\\x${Buffer.from(value).toString("hex")}"` : String(value)
+}
 
 const unnest = (table: string, columns: ReadonlyArray<string>, types: ColumnTypes): string =>
   `unnest(${columns.map((column) => `?::${types.get(table)!.get(column)!}[]`).join(", ")}) AS v (${columns.join(", ")})`

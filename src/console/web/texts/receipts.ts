@@ -48,6 +48,9 @@ export const receiptTexts = {
   entry: "Entry",
   entryOf: (number: string, account: string) => `number ${number} of ${account}`,
   leaf: "Leaf",
+  vendor: "Vendor's request",
+  request: "SHA-256 of the request",
+  answer: "SHA-256 of the answer",
   root: "Root",
   copy: "Copy the receipt",
   keep: "Anyone can check a copy without this service:"

@@ -140,6 +140,10 @@ const KeysChanged = ({ of: { changed, since } }: { readonly of: Trust }) => {
   )
 }
 
+/** A fact of the call. It is empty if the receipt does not state it. */
+const stated = (name: string, value: string): ReadonlyArray<readonly [name: string, value: ReactNode]> =>
+  value === "" ? [] : [[name, <code key={name}>{value}</code>]]
+
 const Proven = ({ of }: { readonly of: Extract<Checked, { kind: "verified" }> }) => {
   const { entry, index, origin, root, size } = of.found
   const witnesses = of.signatures.cosigned.map(({ key }) => key)
@@ -154,6 +158,9 @@ const Proven = ({ of }: { readonly of: Extract<Checked, { kind: "verified" }> })
           [texts.log, origin],
           [texts.entry, texts.entryOf(count(entry.number), entry.account)],
           [texts.leaf, count(index)],
+          ...stated(texts.vendor, entry.vendor_requests),
+          ...stated(texts.request, entry.request_hash),
+          ...stated(texts.answer, entry.answer_hash),
           [texts.root, <code key="root">{root}</code>]
         ]}
       />

@@ -1,0 +1,22 @@
+/** Compares the bodies of a call with its receipt. The code needs only the verifier, so it runs in Node, browsers and Deno. */
+import { bytesOf, isSame, sha256 } from "./Verifier.ts"
+import type { ReceiptEntry } from "./Verifier.ts"
+
+/** The bodies of a call as the client sent and received them, without a transport encoding such as gzip. */
+export interface CallBodies {
+  readonly request?: Uint8Array | undefined
+  readonly answer?: Uint8Array | undefined
+}
+
+/** Lists the bodies that are not those of the receipt's call, each as a sentence. Returns an empty list if all given bodies are. */
+export const otherBodies = async (entry: ReceiptEntry, bodies: CallBodies): Promise<ReadonlyArray<string>> => {
+  const found: Array<string> = []
+  for (const name of ["request", "answer"] as const) {
+    const [body, hash] = [bodies[name], entry[`${name}_hash`]]
+    if (body === undefined) continue
+    if (hash === "") found.push(`the receipt contains no hash of the ${name}`)
+    else if (!isSame(await sha256(body), bytesOf(hash)))
+      found.push(`the ${name} is not the one that the receipt is for`)
+  }
+  return found
+}
