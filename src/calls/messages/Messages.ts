@@ -12,9 +12,11 @@
 import { Clock, Context, Effect, Either, Layer } from "effect"
 import { Engine } from "../engine/Engine.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "../engine/Engine.ts"
+import { LongPrompt } from "../engine/LongPrompts.ts"
 import { findModel, Models } from "../prompts/Model.ts"
 import type { Model } from "../prompts/Model.ts"
 import { UnknownChatModel } from "../prompts/Problems.ts"
+import { writtenFor } from "../prompts/Outgoing.ts"
 import { keptById, promptTokensEstimate } from "../prompts/Prompt.ts"
 import type { ValidPrompt } from "../prompts/Prompt.ts"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -50,7 +52,7 @@ export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Prev
 export interface CountTokensCall extends Preview {
   /** The caller, who must be able to pay and be allowed to use the model. Without a caller, neither is checked. */
   readonly caller?: Caller | undefined
-  readonly prompt: CountTokensPrompt
+  readonly prompt: CountTokensPrompt | LongPrompt
   readonly json?: Buffer | undefined
   readonly request_id?: string | undefined
 }
@@ -102,7 +104,7 @@ const make = Effect.gen(function* () {
       method: "POST",
       path: "/messages/count_tokens",
       headers: { ...upstream.headersFor("messages"), ...messages.headers, ...headersOf(call) },
-      body: JSON.stringify({ ...prompt.body, model: route.model })
+      body: writtenFor(prompt, { ...prompt.body, model: route.model }, messages.long_member)
     } as const
     const answer = yield* Effect.option(upstream.unbilled.exchange(request, limits))
     if (answer._tag === "None") return undefined
@@ -125,7 +127,8 @@ const make = Effect.gen(function* () {
   })
 
   const countTokens = Effect.fnUntraced(function* (call: CountTokensCall) {
-    const read = readCount(call.prompt, call.json)
+    const read =
+      call.prompt instanceof LongPrompt ? Either.right(call.prompt.valid) : readCount(call.prompt, call.json)
     if (Either.isLeft(read)) return yield* read.left
     const model = findModel(catalogue, read.right.model)
     if (model === undefined) return yield* new UnknownChatModel(read.right.model)

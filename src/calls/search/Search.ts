@@ -25,6 +25,8 @@ import type { UnknownProvider } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import type { SearchAsk, SearchResult } from "../../upstream/search/SearchVendor.ts"
 import { measuredOf } from "../metered/Measured.ts"
+import { movable, parsedMax, readOnThread } from "../threads/BodyThreads.ts"
+import type { ReadResultsTask, ResultsDone } from "./BodyTask.ts"
 import { defaultDepth, priceOf, searchVendors } from "./Provider.ts"
 import type { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
@@ -74,7 +76,8 @@ const make = Effect.gen(function* () {
   const upstreamOf = yield* upstreamLookup("search provider", providers)
   const versions = yield* PriceVersions
 
-  const search: SearchContract["search"] = Effect.fnUntraced(function* ({ caller, query, request_id, room }) {
+  const search: SearchContract["search"] = Effect.fnUntraced(function* (call) {
+    const { caller, query, request_id, room } = call
     const provider = yield* pick(providers, query.provider)
     if (room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
     const depth = query.search_depth || defaultDepth
@@ -93,7 +96,7 @@ const make = Effect.gen(function* () {
       request_id
     } as const
     return yield* gate.meter(claim, (admission) =>
-      ask(admission, provider, { ...query, search_depth: depth }, cost, request_id, room)
+      ask(admission, provider, { ...query, search_depth: depth }, cost, call)
     )
   })
 
@@ -102,8 +105,7 @@ const make = Effect.gen(function* () {
     provider: SearchProvider,
     query: SearchAsk,
     cost: Nano,
-    request_id: string | undefined,
-    room: Room | undefined
+    { caller: { account_id: account }, request_id, room }: SearchCall
   ) {
     const upstream = upstreamOf(provider.upstream)
     const vendor = searchVendors[provider.vendor]
@@ -123,16 +125,36 @@ const make = Effect.gen(function* () {
       yield* admission.settle({ ...measured, error_type: "busy" })
       return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
     }
-    const json = readJson(answer.body)
-    const results = json === undefined ? undefined : vendor.results(json.value)
+    const read =
+      answer.body.length > parsedMax
+        ? yield* readOnThread(taskOf(answer.body, provider, query), account)
+        : { results: resultsIn(answer.body, provider, query) }
+    if (read === undefined) {
+      yield* admission.settle({ ...measured, error_type: "busy" })
+      return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
+    }
+    const { results } = read
     if (results === undefined) return yield* failed(upstream.name, "the response contains no results", request_id)
     return yield* admission.answer(measured, (receipt): SearchResults => ({
       query: query.query,
-      results: results.slice(0, query.max_results),
+      results,
       provider: provider.id,
       receipt
     }))
   })
 
   return { search } satisfies SearchContract
+})
+
+/** Returns the first results in a response, or `undefined` if it contains none. */
+const resultsIn = (body: Buffer, { vendor }: SearchProvider, { max_results }: SearchAsk): ResultsDone["results"] => {
+  const json = readJson(body)
+  return json && searchVendors[vendor].results(json.value)?.slice(0, max_results)
+}
+
+const taskOf = (body: Buffer, { vendor }: SearchProvider, { max_results }: SearchAsk): ReadResultsTask => ({
+  how: "read_results",
+  vendor,
+  max_results,
+  body: movable(body)
 })

@@ -7,6 +7,7 @@ import type { Admission } from "../../books/gate/Gate.ts"
 import { isObject, messageOf, readJson, refusalOf, retryAfterOf } from "../wire/Failures.ts"
 import type { UpstreamWords } from "../wire/Failures.ts"
 import { jsonOf } from "../wire/LongText.ts"
+import type { LongTexts } from "../wire/LongText.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { ReadsOn } from "../../kernel/ReadOn.ts"
 import { isStorable } from "../../kernel/StoredText.ts"
@@ -69,7 +70,7 @@ const ask = (
     body,
     long,
     read_on = admission.to_its_end
-  }: { readonly body?: string | Buffer; readonly long?: LongMembers; readonly read_on?: ReadsOn } = {}
+  }: { readonly body?: WireRequest["body"]; readonly long?: LongMembers; readonly read_on?: ReadsOn } = {}
 ): Effect.Effect<Whole, VendorUnavailable> =>
   upstream
     .wire(admission)
@@ -96,9 +97,10 @@ export const submit = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,
   endpoint: string,
-  input: object
+  input: object,
+  texts?: LongTexts
 ): Effect.fn.Return<Taken, NotTaken> {
-  const answer = yield* ask(upstream, admission, "POST", `/${endpoint}`, { body: yield* jsonOf(input) })
+  const answer = yield* ask(upstream, admission, "POST", `/${endpoint}`, { body: yield* jsonOf(input, texts) })
   const { body, headers, status } = answer
   const parsed = readJson(body)?.value
   if (status >= 200 && status < 300 && isJobId(parsed?.request_id)) {
