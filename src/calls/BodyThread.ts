@@ -7,9 +7,9 @@ import { imagesWork } from "./images/ThreadWork.ts"
 import { rerankWork } from "./rerank/ThreadWork.ts"
 import { searchWork } from "./search/ThreadWork.ts"
 import { transcriptionWork } from "./transcription/ThreadWork.ts"
-import type { Failed, Outcome, Task, Work } from "./threads/Task.ts"
+import type { AnyWork, Failed, Outcome, Task } from "./threads/Task.ts"
 
-const works: Readonly<Record<string, Work<never>>> = {
+const works: Readonly<Record<string, AnyWork>> = {
   ...engineWork,
   ...decisionsWork,
   ...embeddingsWork,

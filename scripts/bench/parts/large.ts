@@ -65,7 +65,7 @@ const sentence = "account ".repeat(100)
 const form = (fields: Readonly<Record<string, string>>, file: string, bytes: () => Buffer) => () => {
   const form = new FormData()
   for (const [name, value] of Object.entries(fields)) form.set(name, value)
-  form.set(file, new Blob([bytes()]), "file.png")
+  form.set(file, new Blob([Uint8Array.from(bytes())]), "file.png")
   return form
 }
 const image = () => Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), Buffer.alloc(18_000_000, "noise")])

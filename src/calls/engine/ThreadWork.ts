@@ -105,16 +105,15 @@ const answer: Work<CountTask | TranslateTask> = (task) => {
   return [done, [done.bytes]]
 }
 
+const prompt: Work<ReadTask> = (task) => {
+  const done = read(task)
+  return [done, [done.body, ...(done.parts?.members.flatMap(({ bytes }) => bytes ?? []) ?? [])]]
+}
+
+const translation: Work<WriteTask> = (task) => {
+  const done = written(task)
+  return [done, done.bytes === undefined ? [done.body] : [done.body, done.bytes]]
+}
+
 /** The functions by the names of their tasks. */
-export const engineWork = {
-  read: (task: ReadTask) => {
-    const done = read(task)
-    return [done, [done.body, ...(done.parts?.members.flatMap(({ bytes }) => bytes ?? []) ?? [])]]
-  },
-  write: (task: WriteTask) => {
-    const done = written(task)
-    return [done, done.bytes === undefined ? [done.body] : [done.body, done.bytes]]
-  },
-  count: answer,
-  translate: answer
-} satisfies { readonly read: Work<ReadTask>; readonly write: Work<WriteTask>; readonly [how: string]: Work<never> }
+export const engineWork = { read: prompt, write: translation, count: answer, translate: answer }

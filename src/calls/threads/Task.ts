@@ -29,6 +29,9 @@ export const refusalOf = ({ field, message, rule }: Refusal): Refusal => ({ fiel
 /** A task's result, and its buffers that move to the main thread. */
 export type Outcome<Done extends object> = readonly [done: Done, moved: ReadonlyArray<Uint8Array>]
 
+/** A function of the thread, for any task. */
+export type AnyWork = (task: never) => Outcome<object>
+
 /** A function of the thread. */
 export type Work<T extends Task<object>> = (task: T) => Outcome<NonNullable<T["done"]>>
 

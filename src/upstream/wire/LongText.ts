@@ -28,7 +28,7 @@ export const jsonOf = (value: object, texts?: LongTexts): Effect.Effect<string |
 
 const filled = Effect.fnUntraced(function* (text: string, long: ReadonlyArray<string | Buffer>) {
   const [first, ...rest] = text.split(standIn)
-  const written = [Buffer.from(first!)]
+  const written: Array<Buffer> = [Buffer.from(first!)]
   for (const [i, after] of rest.entries()) {
     const one = long[i]!
     if (typeof one !== "string") written.push(one)
@@ -40,5 +40,5 @@ const filled = Effect.fnUntraced(function* (text: string, long: ReadonlyArray<st
       }
     written.push(Buffer.from(after.slice(String(i).length)))
   }
-  return written as ReadonlyArray<Buffer>
+  return written
 })

@@ -4,6 +4,7 @@ import { createHash } from "node:crypto"
 import { Worker } from "node:worker_threads"
 import { afterEach, describe, expect, it, vi } from "vitest"
 import { onThread } from "../../../src/calls/threads/BodyThreads.ts"
+import type { CountTask, WriteTask } from "../../../src/calls/engine/BodyTask.ts"
 import { conversationOf } from "../../../src/calls/engine/Conversation.ts"
 import * as LongPrompts from "../../../src/calls/engine/LongPrompts.ts"
 import * as Translated from "../../../src/calls/engine/Translated.ts"
@@ -238,7 +239,7 @@ describe("a long prompt", () => {
     const spaces = [{ type: "namespace", name: "files", tools: [{ name: "read", description: words, parameters: {} }] }]
     const { here, there } = await both(
       responses,
-      Buffer.from(JSON.stringify({ model: "small", input: "Hi", tools: [...spaces, ...tools((name) => ({ name }))] }))
+      Buffer.from(JSON.stringify({ model: "small", input: "Hi", tools: [...spaces, ...tools((name) => ({ type: "function", name })) ] }))
     )
     for (const name of ["files__read", "other"]) expect(ownName(there.body, name)).toEqual(ownName(here.body, name))
     expect(there.body.tools).toEqual([{ type: "namespace", name: "files", tools: [{ name: "read" }] }])
@@ -304,7 +305,8 @@ describe("the thread for long bodies", () => {
 
   it("does not parse an answer that would take too much memory", async () => {
     const body = Uint8Array.from(Buffer.from(`{"choices":[${"[],".repeat(10_000_000)}1]}`))
-    const done = await Effect.runPromise(onThread({ how: "count", client: "chat", body }, "acc_1"))
+    const task: CountTask = { how: "count", client: "chat", body }
+    const done = await Effect.runPromise(onThread(task, "acc_1"))
     expect(done).toMatchObject({ fault: "the response has more than 4000000 parts" })
     expect(Exit.isSuccess(await exitOf("acc_1"))).toBe(true)
   })
@@ -326,9 +328,9 @@ describe("the thread for long bodies", () => {
   it("reports an error of its code as one, and so a body that cannot be moved", async () => {
     const route = { model: "m", limit_field: "max_tokens" } as const
     const about = { how: "write", prompt: -1, client: "chat", vendor: "chat", route, limit: 1, stream: false } as const
-    const body = Uint8Array.from(Buffer.from("{"))
-    const ask = Effect.runPromise(onThread({ ...about, body }, "acc_1"))
-    const again = Effect.runPromise(onThread({ ...about, body }, "acc_1"))
+    const task: WriteTask = { ...about, hashes: false, body: Uint8Array.from(Buffer.from("{")) }
+    const ask = Effect.runPromise(onThread(task, "acc_1"))
+    const again = Effect.runPromise(onThread(task, "acc_1"))
     expect(await ask).toHaveProperty("failed")
     expect(await again).toHaveProperty("failed")
     expect(Exit.isSuccess(await exitOf("acc_1"))).toBe(true)

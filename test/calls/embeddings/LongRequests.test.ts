@@ -10,6 +10,7 @@ import * as Ranking from "../../../src/calls/rerank/Ranking.ts"
 import type { RerankModel } from "../../../src/calls/rerank/Settings.ts"
 import { hashOf } from "../../../src/calls/metered/TextHash.ts"
 import { parse } from "../../../src/http/transport/Json.ts"
+import type { InvalidRequest } from "../../../src/kernel/InvalidRequest.ts"
 import type { UnitPrice } from "../../../src/kernel/Price.ts"
 
 const common = { name: "Small", description: "", owned_by: "system", added_tokens_max: 3, input_tokens_max: 5_000 }
@@ -38,6 +39,7 @@ const texts = Array.from({ length: 1_000 }, (_, i) => `${i} ${word.repeat(30)}`)
 const long = word.repeat(20_000)
 
 type Body = Readonly<Record<string, unknown>>
+type Asked = Either.Either<{ readonly request: unknown }, InvalidRequest>
 
 const protocols = {
   embeddings: {
@@ -67,8 +69,9 @@ const protocols = {
         padding,
         null
       ] as ReadonlyArray<unknown>,
-    here: (value: unknown) => askedOf([embedding], value),
-    there: ({ facts, value }: LongRequests.LongRequest) => askedOf([embedding], value, facts as EmbeddingFacts),
+    here: (value: unknown): Asked => askedOf([embedding], value),
+    there: ({ facts, value }: LongRequests.LongRequest): Asked =>
+      askedOf([embedding], value, facts as EmbeddingFacts),
     factsOf
   },
   rerank: {
@@ -90,8 +93,8 @@ const protocols = {
         { model: "small", query: "tide", documents: texts, tools: [{ type: "web_search", note: padding }] },
         [padding]
       ] as ReadonlyArray<unknown>,
-    here: (value: unknown) => Ranking.askedOf([reranking], value),
-    there: ({ facts, value }: LongRequests.LongRequest) =>
+    here: (value: unknown): Asked => Ranking.askedOf([reranking], value),
+    there: ({ facts, value }: LongRequests.LongRequest): Asked =>
       Ranking.askedOf([reranking], value, facts as Ranking.RerankFacts),
     factsOf: Ranking.factsOf
   }
@@ -100,9 +103,9 @@ const protocols = {
 const readLong = (protocol: "embeddings" | "rerank", json: Buffer) =>
   Effect.runPromise(LongRequests.read(protocol, Buffer.from(json), "acc_1"))
 
-const plain = (asked: Either.Either<{ readonly request: unknown }, unknown>) =>
+const plain = (asked: Asked) =>
   Either.mapBoth(asked, {
-    onLeft: (problem) => ({ ...(problem as object), message: (problem as Error).message }),
+    onLeft: ({ field, message, rule }) => ({ field, message, rule }),
     onRight: (asked) => ({ ...asked, request: undefined })
   })
 
