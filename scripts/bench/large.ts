@@ -208,14 +208,15 @@ const others: Readonly<Record<string, (bytes: number) => object>> = {
 const jobOf = (method: string, url: string, bytes: number): object => {
   if (method === "POST") return { request_id: "job" }
   if (url.endsWith("/status")) return { status: "COMPLETED" }
-  return { images: several(bytes, 80, (i) => ({ url: `http://example.com/${i}.png`, width: 512, height: 512 })) }
+  return { images: several(4, 1, () => ({ url: imageOf(bytes / 4), width: 512, height: 512 })) }
 }
 
 const responseFor = (method: string, url: string): object | string => {
   const [, size, protocol] = url.split("/")
   if (url.endsWith("/count_tokens")) return { input_tokens: figures.in }
   const isTool = protocol !== "embeddings" && Object.hasOwn({ ...others, images: 0 }, protocol!)
-  const bytes = size === "small" ? 100 : isTool ? toolBytes : largeBytes
+  // A short answer of embeddings has 20 of them.
+  const bytes = size === "small" ? (protocol === "embeddings" ? 400_000 : 100) : isTool ? toolBytes : largeBytes
   if (protocol === "images") return jobOf(method, url, bytes)
   return others[protocol!]?.(bytes) ?? answerOf(protocol as VendorProtocol, bytes, size === "many")
 }

@@ -11,7 +11,7 @@ import type { ClientProtocol, Content, VendorProtocol } from "../large.ts"
 import { ask, root, sleep, startPart, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
-/** The rate of the short calls, per second. A slower machine needs a lower one. `BENCH_LARGE_CASES` selects cases by a part of their names. */
+/** The rate of the short calls, per second. A slower machine needs a lower one. `BENCH_LARGE_CASES` selects cases by parts of their names (`a;b`). */
 const rate = Number(process.env["BENCH_LARGE_RATE"] ?? 1_000)
 /** How many large calls follow each other. */
 const times = 2
@@ -102,7 +102,7 @@ const others: ReadonlyArray<Case> = [
   {
     name: "prompt, many: embeddings",
     path: "/v1/embeddings",
-    body: json({ model: "small-embeddings", input: many(2_000, sentence.repeat(5)) })
+    body: json({ model: "text-embeddings", input: many(1_500, sentence.repeat(6)) })
   },
   {
     name: "prompt, tokens: embeddings",
@@ -134,7 +134,7 @@ const others: ReadonlyArray<Case> = [
     path: "/v1/images/edits",
     body: form({ prompt: "A tide", model: "small" }, "image", image)
   },
-  { name: "answer, many: images", path: "/v1/images/generate", body: json({ prompt: "A tide", provider: "text" }) },
+  { name: "answer, files: images", path: "/v1/images/generate", body: json({ prompt: "A tide", provider: "text" }) },
   {
     name: "answer, many: decisions",
     path: "/v1/decisions",
@@ -239,9 +239,9 @@ interface Loop {
 const loopOf = async (pid: number, file: string): Promise<Loop> => {
   rmSync(file, { force: true })
   process.kill(pid, "SIGUSR2")
-  while (!existsSync(file)) await sleep(10)
-  await sleep(10)
-  return JSON.parse(readFileSync(file, "utf8")) as Loop
+  const text = () => (existsSync(file) ? readFileSync(file, "utf8") : "")
+  while (!text().endsWith("\n")) await sleep(10)
+  return JSON.parse(text()) as Loop
 }
 
 interface Measured {
@@ -323,9 +323,10 @@ const run = async (bench: Bench): Promise<void> => {
     rows.push(cells)
   }
   row("nothing", await measure(bench, load, at, file))
-  const only = process.env["BENCH_LARGE_CASES"]
+  const only = process.env["BENCH_LARGE_CASES"]?.split(";")
   for (const one of cases)
-    if (only === undefined || one.name.includes(only)) row(one.name, await measure(bench, load, at, file, one))
+    if (only === undefined || only.some((part) => one.name.includes(part)))
+      row(one.name, await measure(bench, load, at, file, one))
   row("nothing", await measure(bench, load, at, file))
   print(`\n${rate} short calls per second beside ${times} calls of ${largeBytes / 1e6} MB, one after the other\n`)
   print(table(rows))

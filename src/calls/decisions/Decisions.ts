@@ -235,8 +235,8 @@ class LongBody implements Body {
   }
 }
 
-/** Returns the members that the service changes. */
-export const ownMembersOf = ({ body, long }: Body): OwnMembers => (long === undefined ? body : long.own)
+/** Returns the members that the service changes, without parsing a long body. */
+export const ownMembersOf = (answer: Body): OwnMembers => (answer.long === undefined ? answer.body : answer.long.own)
 
 /**
  * Ends a call whose response cannot be delivered. If its bytes were lost, it is charged by its outline and the call fails with `Busy`. A response that

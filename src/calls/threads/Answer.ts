@@ -1,6 +1,6 @@
 /** Parses long responses of vendors on the thread for long bodies. */
 import { Either } from "effect"
-import { exceeded } from "../../http/transport/Json.ts"
+import { exceeded } from "../../kernel/JsonText.ts"
 import { readJson } from "../../upstream/wire/Failures.ts"
 import type { VendorJson } from "../../upstream/wire/Failures.ts"
 

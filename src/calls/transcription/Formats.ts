@@ -72,8 +72,9 @@ const short = ({ duration, text }: Transcript) => ({
 
 /** Writes the transcript as server-sent events. A single event contains the complete text, because the text and the charge arrive together. */
 export const events = (transcript: Transcript): Formatted => {
-  const { body, long } = transcript.upstream
-  const reported = long === undefined ? body.usage : long.usage
+  const { upstream } = transcript
+  // Reading a long body would parse it.
+  const reported = upstream.long === undefined ? upstream.body.usage : upstream.long.usage
   const { text, usage } = { usage: reported, ...short(transcript) }
   const lines = [
     { type: "transcript.text.delta", delta: text },

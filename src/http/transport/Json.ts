@@ -3,7 +3,7 @@ import { Either } from "effect"
 import { parse as parseLossless } from "lossless-json"
 import { Decimal, mark, unmarked } from "../../kernel/Decimal.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { endOfString } from "../../kernel/JsonText.ts"
+import { exceeded } from "../../kernel/JsonText.ts"
 
 // ---- responses --------------------------------------------------------------------------------------------------------------
 
@@ -86,36 +86,5 @@ const excessOf = (bytes: Buffer): InvalidRequest | undefined => {
   }
 }
 
-/** Returns the limit that a JSON text exceeds: its number of values and names, or its depth. Returns `undefined` if it exceeds neither. */
-export const exceeded = (bytes: Buffer, partsMax: number, depthMax: number): "parts" | "depth" | undefined => {
-  const end = bytes.length
-  let depth = 0
-  let parts = 0
-  for (let i = 0; i < end; i++) {
-    const kind = kinds[bytes[i]!]
-    if (kind === other) continue
-    if (kind === string) {
-      i = endOfString(bytes, i + 1)
-    } else if (kind === closing) {
-      depth--
-    } else {
-      if (++parts > partsMax) return "parts"
-      if (kind === opening && ++depth > depthMax) return "depth"
-    }
-  }
-  return undefined
-}
-
 const tooManyParts = refused("the request has too many parts", `must contain at most ${partsMax} values and names`)
 const tooDeep = refused("the request is nested too deeply", `must be nested at most ${depthMax} levels deep`)
-
-const [other, string, opening, closing, between] = [0, 1, 2, 3, 4]
-const kinds = new Uint8Array(256)
-for (const [characters, kind] of [
-  ['"', string],
-  ["[{", opening],
-  ["]}", closing],
-  [",:", between]
-] as const) {
-  for (const character of characters) kinds[character.charCodeAt(0)] = kind
-}

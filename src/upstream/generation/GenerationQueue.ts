@@ -9,6 +9,7 @@ import type { UpstreamWords } from "../wire/Failures.ts"
 import { jsonOf } from "../wire/LongText.ts"
 import type { LongTexts } from "../wire/LongText.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
+import { exceeded } from "../../kernel/JsonText.ts"
 import type { ReadsOn } from "../../kernel/ReadOn.ts"
 import { isStorable } from "../../kernel/StoredText.ts"
 import type { Upstream } from "../models/Upstreams.ts"
@@ -49,6 +50,9 @@ export type Result =
 
 const answerMegabytesMax = 8
 const answerBytesMax = answerMegabytesMax * 1024 * 1024
+
+/** The maximum number of values and names in a result. The main thread parses and stores results; long strings take it little time. */
+const resultPartsMax = 20_000
 
 /** The members to omit from a result that is too long, so that its other members can still be read. */
 const longOutput: LongMembers = { names: new Set(["url"]), depth: 3 }
@@ -158,6 +162,10 @@ export const result = Effect.fnUntraced(function* (
   // The result would be equally long if it were requested again.
   if (lost !== undefined && status >= 200 && status < 300) {
     return { how: "failed", error_type: "media_failed", error: `the result is longer than ${answerMegabytesMax} MiB` }
+  }
+  if (status >= 200 && status < 300 && exceeded(answer.body, resultPartsMax, Infinity) !== undefined) {
+    const error = `the result has more than ${resultPartsMax} values and names`
+    return { how: "failed", error_type: "media_failed", error }
   }
   const parsed = readJson(answer.body)?.value
   if (status >= 200 && status < 300 && parsed !== undefined) return { how: "output", output: parsed }
