@@ -52,13 +52,18 @@ const always = () => true
 /** A longer value is no value in a configuration. */
 const valueMax = 1_000
 
+/** A tool may lack its type, which is then `undefined`. */
+const shortValue = (value: string | undefined): string => {
+  const text = String(value)
+  return text.length > valueMax ? `${text.slice(0, valueMax)}...` : text
+}
+
 /** Returns what the long members request of the fields that change the vendor's bill, by field. */
 const askedIn = ({ billed }: Protocol, body: Body, members: ReadonlyArray<LongMember>): LongFacts["asked"] =>
   new Map(
     members.flatMap(({ name }) => {
       const values = billed.get(name)?.asksFor(body[name])
       if (values === undefined) return []
-      const short = values.map((value) => (value.length > valueMax ? `${value.slice(0, valueMax)}...` : value))
-      return [[name, [...new Set(short)]] as const]
+      return [[name, [...new Set(values.map(shortValue))]] as const]
     })
   )

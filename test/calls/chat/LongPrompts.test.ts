@@ -236,13 +236,19 @@ describe("a long prompt", () => {
   })
 
   it("keeps what a translated answer needs of its long tools: their namespaces", async () => {
-    const spaces = [{ type: "namespace", name: "files", tools: [{ name: "read", description: words, parameters: {} }] }]
-    const { here, there } = await both(
-      responses,
-      Buffer.from(JSON.stringify({ model: "small", input: "Hi", tools: [...spaces, ...tools((name) => ({ type: "function", name })) ] }))
-    )
+    const functions = tools((name) => ({ type: "function", name }))
+    const withTool = (tool: object) => {
+      const spaces = [{ type: "namespace", name: "files", tools: [{ ...tool, name: "read", description: words }] }]
+      return both(responses, Buffer.from(JSON.stringify({ model: "small", input: "Hi", tools: [...spaces, ...functions] })))
+    }
+    const { here, there } = await withTool({ type: "function" })
     for (const name of ["files__read", "other"]) expect(ownName(there.body, name)).toEqual(ownName(here.body, name))
     expect(there.body.tools).toEqual([{ type: "namespace", name: "files", tools: [{ name: "read" }] }])
+    // A tool without a type is refused, as in a short prompt.
+    const odd = await withTool({})
+    const refusal = extrasOf(model, responses.billed, odd.here.body, undefined)
+    expect(Either.isLeft(refusal)).toBe(true)
+    expect(extrasOf(model, responses.billed, odd.there.body, undefined, odd.there.long!.asked)).toEqual(refusal)
   })
 
   it("with a long name of its user is labelled with its hash, and sends the name", async () => {
