@@ -195,10 +195,16 @@ const ask = Effect.fnUntraced(function* (parts: Parts, admission: Admission, bod
     return yield* unusable(parts, admission, Buffer.byteLength(body), answer, read?.fault, request_id)
   const measured = measuredOf(model, ownMembersOf(read).usage, Buffer.byteLength(body))
   return yield* admission.answer(measured, (receipt) =>
-    decisionOf(parts, admission, measured, receipt, Object.assign(read, {
-      status,
-      retry_after: Wire.header(headers, "retry-after")
-    }))
+    decisionOf(
+      parts,
+      admission,
+      measured,
+      receipt,
+      Object.assign(read, {
+        status,
+        retry_after: Wire.header(headers, "retry-after")
+      })
+    )
   )
 })
 

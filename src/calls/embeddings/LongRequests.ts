@@ -31,8 +31,10 @@ export const read = (
   account: string
 ): Effect.Effect<LongRequest, InvalidRequest | Busy> => {
   const task: ReadTask = { how: `read_${protocol}`, body: movable(json) }
-  return Effect.flatMap(doneOnThread(task, account), ({ body, parts, refusal }): Effect.Effect<LongRequest, InvalidRequest> =>
-    parts === undefined ? new InvalidRequest(refusal!) : Effect.succeed(new LongRequest(parts, bufferOf(body)))
+  return Effect.flatMap(
+    doneOnThread(task, account),
+    ({ body, parts, refusal }): Effect.Effect<LongRequest, InvalidRequest> =>
+      parts === undefined ? new InvalidRequest(refusal!) : Effect.succeed(new LongRequest(parts, bufferOf(body)))
   )
 }
 

@@ -131,9 +131,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
   const call = Effect.fnUntraced(function* (call: SingleCall<unknown>): Effect.fn.Return<SingleAnswer, SingleProblem> {
     const { request } = call
     const read =
-      request instanceof LongRequest
-        ? kind.askedOf(request.value, request.facts as Facts)
-        : kind.askedOf(request)
+      request instanceof LongRequest ? kind.askedOf(request.value, request.facts as Facts) : kind.askedOf(request)
     if (Either.isLeft(read)) return yield* read.left
     const asked = read.right
     const expected = Math.min(kind.answerBytesOf(asked), answerBytesMax)

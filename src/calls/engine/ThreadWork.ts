@@ -92,7 +92,8 @@ const written = ({ body, client, hashes, limit, prompt, route, stream, vendor }:
   const { conversation } =
     last?.prompt === prompt ? last : remembered(prompt, client, Either.getOrThrow(parse(bufferOf(body))))
   const translated = Translated.writtenFor(vendor, conversation(), route, stream, limit)
-  if (Either.isLeft(translated)) return { body, bytes: undefined, sha256: undefined, refusal: refusalOf(translated.left) }
+  if (Either.isLeft(translated))
+    return { body, bytes: undefined, sha256: undefined, refusal: refusalOf(translated.left) }
   const bytes = new TextEncoder().encode(translated.right)
   const sha256 = hashes ? createHash("sha256").update(bytes).digest("hex") : undefined
   return { body, bytes, sha256, refusal: undefined }

@@ -156,13 +156,7 @@ const generate = (parts: Parts): ImagesContract["generate"] =>
   })
 
 const create = (parts: Parts): ImagesContract["create"] =>
-  Effect.fn("Images.create")(function* ({
-    beside,
-    caller,
-    creation,
-    endpoint = "images/generations",
-    texts
-  }) {
+  Effect.fn("Images.create")(function* ({ beside, caller, creation, endpoint = "images/generations", texts }) {
     const provider = yield* providerFor(parts.providers, creation.model)
     const made = yield* madeOf(provider, creation)
     const job = yield* submitted(parts, caller, provider, { ...made, texts }, endpoint, beside)

@@ -29,13 +29,10 @@ export interface ReadEdit extends Edit {
 export const generation = (bytes: Buffer, account: string): Effect.Effect<Generation, InvalidRequest | Busy> => {
   if (bytes.length <= parsedMax) return Either.map(decode(bytes), (request) => ({ request }))
   const task: ReadGenerationTask = { how: "read_generation", body: movable(bytes) }
-  return Effect.flatMap(doneOnThread(task, account), ({ refusal, request, texts }): Effect.Effect<
-    Generation,
-    InvalidRequest
-  > =>
-    request === undefined
-      ? new InvalidRequest(refusal!)
-      : Effect.succeed({ request, texts: longTextsOf(texts) })
+  return Effect.flatMap(
+    doneOnThread(task, account),
+    ({ refusal, request, texts }): Effect.Effect<Generation, InvalidRequest> =>
+      request === undefined ? new InvalidRequest(refusal!) : Effect.succeed({ request, texts: longTextsOf(texts) })
   )
 }
 
@@ -48,12 +45,11 @@ export const edit = (
 ): Effect.Effect<ReadEdit, InvalidRequest | Busy> => {
   if (bytes.length <= parsedMax) return editOf(type, bytes)
   const task: ReadEditTask = { how: "read_edit", type, fingerprints, body: movable(bytes) }
-  return Effect.flatMap(doneOnThread(task, account), ({ creation, fingerprint, refusal, texts }): Effect.Effect<
-    ReadEdit,
-    InvalidRequest
-  > =>
-    creation === undefined
-      ? new InvalidRequest(refusal!)
-      : Effect.succeed({ creation, fingerprint: () => fingerprint!, texts: longTextsOf(texts) })
+  return Effect.flatMap(
+    doneOnThread(task, account),
+    ({ creation, fingerprint, refusal, texts }): Effect.Effect<ReadEdit, InvalidRequest> =>
+      creation === undefined
+        ? new InvalidRequest(refusal!)
+        : Effect.succeed({ creation, fingerprint: () => fingerprint!, texts: longTextsOf(texts) })
   )
 }

@@ -127,8 +127,7 @@ const make = Effect.gen(function* () {
   })
 
   const countTokens = Effect.fnUntraced(function* (call: CountTokensCall) {
-    const read =
-      call.prompt instanceof LongPrompt ? Either.right(call.prompt.valid) : readCount(call.prompt, call.json)
+    const read = call.prompt instanceof LongPrompt ? Either.right(call.prompt.valid) : readCount(call.prompt, call.json)
     if (Either.isLeft(read)) return yield* read.left
     const model = findModel(catalogue, read.right.model)
     if (model === undefined) return yield* new UnknownChatModel(read.right.model)

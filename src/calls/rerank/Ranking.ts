@@ -142,9 +142,7 @@ const brokenRule = (
   if (documents === 0) return ["documents", "must be a non-empty array of documents"]
   if (documents > documents_max) return ["documents", `must contain at most ${documents_max} documents`]
   const wrong = lengths.length
-  return wrong === documents
-    ? undefined
-    : [`documents.${wrong}`, "must be a string, or an object with a string `text`"]
+  return wrong === documents ? undefined : [`documents.${wrong}`, "must be a string, or an object with a string `text`"]
 }
 
 /** Counts the bytes of a document. For an object, all members count, because a vendor may read more than `text`. */

@@ -61,10 +61,7 @@ export const doneOnThread = <Done extends object>(task: Task<Done>, account: str
   })
 
 /** Works like `onThread`, for a task that reads a response. Returns `undefined` if the response was lost, because the thread ended or its code failed. */
-export const readOnThread = <Done extends object>(
-  task: Task<Done>,
-  account: string
-): Effect.Effect<Done | undefined> =>
+export const readOnThread = <Done extends object>(task: Task<Done>, account: string): Effect.Effect<Done | undefined> =>
   Effect.map(onThread(task, account), (done) => (done === undefined || "failed" in done ? undefined : done))
 
 /** Forgets a job that has not begun. */

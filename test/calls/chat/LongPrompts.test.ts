@@ -179,7 +179,9 @@ describe("a long prompt", () => {
     const other = await readLong(chat, json("other"))
     const pair = Translated.pairOf("chat", "messages")!
     const all = await Effect.runPromise(
-      Effect.forEach([one, other, one], ({ valid }, i) => LongPrompts.translate(valid.long!, { pair, route, hashes: false }, false, i))
+      Effect.forEach([one, other, one], ({ valid }, i) =>
+        LongPrompts.translate(valid.long!, { pair, route, hashes: false }, false, i)
+      )
     )
     const texts = all.map((body) => joined(Either.getOrThrow(body)).toString())
     expect(
@@ -239,7 +241,10 @@ describe("a long prompt", () => {
     const functions = tools((name) => ({ type: "function", name }))
     const withTool = (tool: object) => {
       const spaces = [{ type: "namespace", name: "files", tools: [{ ...tool, name: "read", description: words }] }]
-      return both(responses, Buffer.from(JSON.stringify({ model: "small", input: "Hi", tools: [...spaces, ...functions] })))
+      return both(
+        responses,
+        Buffer.from(JSON.stringify({ model: "small", input: "Hi", tools: [...spaces, ...functions] }))
+      )
     }
     const { here, there } = await withTool({ type: "function" })
     for (const name of ["files__read", "other"]) expect(ownName(there.body, name)).toEqual(ownName(here.body, name))

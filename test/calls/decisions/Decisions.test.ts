@@ -52,7 +52,9 @@ layer(rooms(model), { excludeTestServices: true })("a decision", (it) => {
     Effect.gen(function* () {
       const caller = yield* person(usd)
       const { decide } = yield* Decisions
-      const answers = Object.fromEntries(Array.from({ length: 8_000 }, (_, i) => [`answer${i}`, { value: i % 2 === 0 }]))
+      const answers = Object.fromEntries(
+        Array.from({ length: 8_000 }, (_, i) => [`answer${i}`, { value: i % 2 === 0 }])
+      )
       const body = { answers, model: "jev-2", trace: ["x".repeat(100_000)], usage: { input_tokens: 3, cached: 1 } }
       yield* fault("decisions", { status: 200, body })
       const parsing = vi.spyOn(JSON, "parse")
@@ -60,7 +62,11 @@ layer(rooms(model), { excludeTestServices: true })("a decision", (it) => {
       const longest = Math.max(...parsing.mock.calls.map(([text]) => text.length))
       parsing.mockRestore()
       expect(longest).toBeLessThan(100_000)
-      expect([decision.model, decision.usage.cost, decision.upstream.long?.own.usage]).toEqual(["jev-2", 126n, body.usage])
+      expect([decision.model, decision.usage.cost, decision.upstream.long?.own.usage]).toEqual([
+        "jev-2",
+        126n,
+        body.usage
+      ])
       expect(JSON.parse(decision.upstream.long!.rest.toString())).toEqual({ answers, trace: body.trace })
       expect([decision.answers, decision.upstream.body]).toEqual([answers, body])
     })

@@ -70,8 +70,7 @@ const protocols = {
         null
       ] as ReadonlyArray<unknown>,
     here: (value: unknown): Asked => askedOf([embedding], value),
-    there: ({ facts, value }: LongRequests.LongRequest): Asked =>
-      askedOf([embedding], value, facts as EmbeddingFacts),
+    there: ({ facts, value }: LongRequests.LongRequest): Asked => askedOf([embedding], value, facts as EmbeddingFacts),
     factsOf
   },
   rerank: {
@@ -112,17 +111,20 @@ const plain = (asked: Asked) =>
 describe.each(["embeddings", "rerank"] as const)("a long request of %s", (protocol) => {
   const { factsOf, here, long: longMember, there, valid, wrong } = protocols[protocol]
 
-  it.each(valid.map((body, i) => [i, body] as const))("(%i) has the same figures and reaches the upstream", async (_, body) => {
-    const json = Buffer.from(JSON.stringify(body))
-    const request = await readLong(protocol, json)
-    expect(request.facts).toEqual(factsOf(body))
-    expect(Either.isRight(here(body))).toBe(true)
-    expect(plain(there(request))).toEqual(plain(here(body)))
-    expect(JSON.stringify(request.value).length).toBeLessThan(70_000)
-    const sent = Buffer.concat(spliced({ ...(request.value as Body), model: "m" }, request)).toString()
-    expect(JSON.parse(sent)).toEqual({ ...body, model: "m" })
-    expect(request.members.map(({ name }) => name)).toContain(longMember)
-  })
+  it.each(valid.map((body, i) => [i, body] as const))(
+    "(%i) has the same figures and reaches the upstream",
+    async (_, body) => {
+      const json = Buffer.from(JSON.stringify(body))
+      const request = await readLong(protocol, json)
+      expect(request.facts).toEqual(factsOf(body))
+      expect(Either.isRight(here(body))).toBe(true)
+      expect(plain(there(request))).toEqual(plain(here(body)))
+      expect(JSON.stringify(request.value).length).toBeLessThan(70_000)
+      const sent = Buffer.concat(spliced({ ...(request.value as Body), model: "m" }, request)).toString()
+      expect(JSON.parse(sent)).toEqual({ ...body, model: "m" })
+      expect(request.members.map(({ name }) => name)).toContain(longMember)
+    }
+  )
 
   it("is refused as a short one is, for each kind of mistake", async () => {
     const [short, longer] = [wrong("x"), wrong("x".repeat(300_000))]
