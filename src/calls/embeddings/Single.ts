@@ -112,12 +112,11 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
     { model, upstream: name }: Routed["routes"][number],
     call: SingleCall<unknown>
   ) {
-    const { json, request, request_id, room } = call
-    const sent = { ...asked.request, model }
+    const { request_id, room } = call
     const answer = yield* ask(upstreamOf(name), admission, {
       protocol,
       path: `/${protocol}`,
-      body: request instanceof LongRequest ? spliced(sent, request) : written(sent, long, json),
+      body: bodyOf({ ...asked.request, model }, long, call),
       faultIn: kind.faultIn(asked),
       costOf: (answer, isTooLong) =>
         isTooLong || kind.reports(answer) ? kind.measuredOf(asked, name, answer) : undefined,
@@ -129,9 +128,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
   })
 
   const call = Effect.fnUntraced(function* (call: SingleCall<unknown>): Effect.fn.Return<SingleAnswer, SingleProblem> {
-    const { request } = call
-    const read =
-      request instanceof LongRequest ? kind.askedOf(request.value, request.facts as Facts) : kind.askedOf(request)
+    const read = validated(kind, call.request)
     if (Either.isLeft(read)) return yield* read.left
     const asked = read.right
     const expected = Math.min(kind.answerBytesOf(asked), answerBytesMax)
@@ -164,6 +161,15 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
   const costs = models.map(kind.leastOf)
   return { call, least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n) }
 })
+
+const bodyOf = (sent: Record<string, unknown>, long: string, { json, request }: SingleCall<unknown>) =>
+  request instanceof LongRequest ? spliced(sent, request) : written(sent, long, json)
+
+const validated = <Model extends Routed, Asked extends Valid<Model>, Facts>(
+  { askedOf }: Kind<Model, Asked, Facts>,
+  request: unknown
+): ReturnType<typeof askedOf> =>
+  request instanceof LongRequest ? askedOf(request.value, request.facts as Facts) : askedOf(request)
 
 /** Returns all routes that may serve a call, so that budgets can check them, or `undefined` if there is only one. */
 const waysOf = ({ id, routes }: Routed): Claim["ways"] =>

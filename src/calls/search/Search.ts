@@ -121,14 +121,7 @@ const make = Effect.gen(function* () {
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
       return yield* failed(upstream.name, tooLong, request_id)
     }
-    if (answer.lost !== undefined) {
-      yield* admission.settle({ ...measured, error_type: "busy" })
-      return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
-    }
-    const read =
-      answer.body.length > parsedMax
-        ? yield* readOnThread(taskOf(answer.body, provider, query), account)
-        : { results: resultsIn(answer.body, provider, query) }
+    const read = answer.lost === undefined ? yield* readResults(answer.body, provider, query, account) : undefined
     if (read === undefined) {
       yield* admission.settle({ ...measured, error_type: "busy" })
       return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
@@ -146,15 +139,18 @@ const make = Effect.gen(function* () {
   return { search } satisfies SearchContract
 })
 
-/** Returns the first results in a response, or `undefined` if it contains none. */
-const resultsIn = (body: Buffer, { vendor }: SearchProvider, { max_results }: SearchAsk): ResultsDone["results"] => {
+/** Reads the first results of a response. Another thread reads a long one. Returns `undefined` if the response was lost. */
+const readResults = (
+  body: Buffer,
+  { vendor }: SearchProvider,
+  { max_results }: SearchAsk,
+  account: string
+): Effect.Effect<ResultsDone | undefined> => {
+  if (body.length > parsedMax) {
+    const task: ReadResultsTask = { how: "read_results", vendor, max_results, body: movable(body) }
+    return readOnThread(task, account)
+  }
   const json = readJson(body)
-  return json && searchVendors[vendor].results(json.value)?.slice(0, max_results)
+  const results = json && searchVendors[vendor].results(json.value)
+  return Effect.succeed({ results: results?.slice(0, max_results) })
 }
-
-const taskOf = (body: Buffer, { vendor }: SearchProvider, { max_results }: SearchAsk): ReadResultsTask => ({
-  how: "read_results",
-  vendor,
-  max_results,
-  body: movable(body)
-})
