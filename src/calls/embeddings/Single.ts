@@ -22,7 +22,7 @@ import { LongRequest } from "./LongRequests.ts"
 
 export interface SingleCall<Request> {
   readonly caller: Caller
-  readonly request: Request | LongRequest
+  readonly request: Request
   /** The request's JSON, if available. The long member is then copied instead of being serialized again. */
   readonly json?: Buffer | undefined
   /** Statements committed together with the call's admission. */

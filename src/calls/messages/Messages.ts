@@ -52,7 +52,7 @@ export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Prev
 export interface CountTokensCall extends Preview {
   /** The caller, who must be able to pay and be allowed to use the model. Without a caller, neither is checked. */
   readonly caller?: Caller | undefined
-  readonly prompt: CountTokensPrompt | LongPrompt
+  readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
   readonly request_id?: string | undefined
 }
