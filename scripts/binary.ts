@@ -146,7 +146,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
     }),
     await build({
       ...files,
-      entryPoints: { BodyThread: "src/calls/engine/BodyThread.ts" },
+      entryPoints: { BodyThread: "src/calls/BodyThread.ts" },
       plugins: [direct, withoutPool, ...files.plugins]
     })
   ]

@@ -50,7 +50,7 @@ await build({
 })
 await build({
   ...options,
-  entryPoints: { BodyThread: "src/calls/engine/BodyThread.ts" },
+  entryPoints: { BodyThread: "src/calls/BodyThread.ts" },
   plugins: [direct, withoutPool, ...options.plugins]
 })
 

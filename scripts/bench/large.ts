@@ -1,4 +1,5 @@
-// The large bodies of the part `large`: prompts and answers of about 30 MB in every protocol, and the vendor that sends these answers.
+// The large bodies of the part `large`: prompts and answers of about 30 MB in every protocol, the largest bodies of the other routes, and the vendor
+// that sends these answers.
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { endWithParent, report } from "./processes.ts"
@@ -50,6 +51,13 @@ const spoken = (protocol: ClientProtocol, content: Content): ReadonlyArray<objec
   }
 }
 
+/** Builds a base64 data URI of an image of about this length. */
+export const imageOf = (bytes: number): string => `data:image/png;base64,${base64(bytes)}`
+
+/** Builds a text of about this length. */
+export const longText = textOf
+
+/** Builds a large request of a client. */
 export const promptOf = (protocol: ClientProtocol, content: Content, model: string): string => {
   const messages = spoken(protocol, content)
   switch (protocol) {
@@ -158,28 +166,68 @@ export const answerOf = (protocol: VendorProtocol, bytes: number, many: boolean)
   }
 }
 
-const embeddingsOf = (bytes: number): string =>
-  JSON.stringify({
+/** The largest response of a tool that the service accepts is 8 MiB. */
+const toolBytes = 8_000_000
+const several = <A>(bytes: number, each: number, of: (i: number) => A): ReadonlyArray<A> =>
+  Array.from({ length: Math.max(1, Math.floor(bytes / each)) }, (_, i) => of(i))
+
+/** The responses to requests that are not prompts, by the name that takes a protocol's place in the path. */
+const others: Readonly<Record<string, (bytes: number) => object>> = {
+  embeddings: (bytes) => ({
     object: "list",
-    data: Array.from({ length: Math.floor(bytes / 20_000) }, (_, index) => ({
+    data: several(bytes, 20_000, (index) => ({
       object: "embedding",
       index,
       embedding: Array.from({ length: 1_000 }, (_, i) => ((i * 7919) % 1000) / 1013)
     })),
     model: "m",
     usage: { prompt_tokens: figures.in, total_tokens: figures.in }
+  }),
+  rerank: (bytes) => ({
+    results: several(bytes, 800, (index) => ({ index, relevance_score: 0.5 })),
+    usage: { prompt_tokens: figures.in }
+  }),
+  decisions: (bytes) => ({
+    id: "d",
+    model: "m",
+    answers: Object.fromEntries(several(bytes, 60, (i) => [`answer${i}`, { value: i % 2 === 0, confidence: 0.5 }])),
+    usage: { input_tokens: figures.in, output_tokens: figures.out }
+  }),
+  search: (bytes) => ({
+    results: several(bytes, 120, (i) => ({ title: `Result ${i}`, url: `http://example.com/${i}`, content: "tides" }))
+  }),
+  transcription: (bytes) => ({
+    text: "tide",
+    duration: 60,
+    segments: several(bytes, 60, (i) => ({ start: i, end: i + 1, text: "the tide is in" }))
   })
+}
 
-/** The vendor's answers, by size and protocol. The path is `/<size>/<protocol>/...`, with the size `small`, `text` or `many`. */
+/** A vendor's queue of jobs: each job has ended when its state is first read. */
+const jobOf = (method: string, url: string, bytes: number): object => {
+  if (method === "POST") return { request_id: "job" }
+  if (url.endsWith("/status")) return { status: "COMPLETED" }
+  return { images: several(4, 1, () => ({ url: imageOf(bytes / 4), width: 512, height: 512 })) }
+}
+
+const responseFor = (method: string, url: string): object | string => {
+  const [, size, protocol] = url.split("/")
+  if (url.endsWith("/count_tokens")) return { input_tokens: figures.in }
+  const isTool = protocol !== "embeddings" && Object.hasOwn({ ...others, images: 0 }, protocol!)
+  // A short answer of embeddings has 20 of them.
+  const bytes = size === "small" ? (protocol === "embeddings" ? 400_000 : 100) : isTool ? toolBytes : largeBytes
+  if (protocol === "images") return jobOf(method, url, bytes)
+  return others[protocol!]?.(bytes) ?? answerOf(protocol as VendorProtocol, bytes, size === "many")
+}
+
+/** The vendor's responses, by method and path: `/<size>/<protocol>/...`. A size is `small`, `text` or `many`. */
 const answers = new Map<string, Buffer>()
-const bodyFor = (size: string, protocol: string): Buffer => {
-  const name = `${size} ${protocol}`
+const bodyFor = (method: string, url: string): Buffer => {
+  const name = `${method} ${url}`
   let body = answers.get(name)
   if (body === undefined) {
-    const bytes = size === "small" ? 100 : largeBytes
-    const text =
-      protocol === "embeddings" ? embeddingsOf(bytes) : answerOf(protocol as VendorProtocol, bytes, size === "many")
-    answers.set(name, (body = Buffer.from(text)))
+    const response = responseFor(method, url)
+    answers.set(name, (body = Buffer.from(typeof response === "string" ? response : JSON.stringify(response))))
   }
   return body
 }
@@ -187,11 +235,10 @@ const bodyFor = (size: string, protocol: string): Buffer => {
 /** Starts the vendor. It reads each request to its end, sends the answer that the path names, and reports the request's length in `x-asked`. */
 const startVendor = (): void => {
   const server = createServer((request, response) => {
-    const [, size, protocol] = request.url!.split("/")
     let asked = 0
     request.on("data", (chunk: Buffer) => (asked += chunk.length))
     request.on("end", () => {
-      const body = bodyFor(size!, protocol!)
+      const body = bodyFor(request.method!, request.url!)
       response.writeHead(200, { "content-type": "application/json", "content-length": body.length, "x-asked": asked })
       response.end(body)
     })

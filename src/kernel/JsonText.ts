@@ -105,3 +105,34 @@ export const membersIn = (value: unknown): number => {
   for (const name in value) members += 1 + membersIn((value as Readonly<Record<string, unknown>>)[name])
   return members
 }
+
+/** Returns the limit that a JSON text exceeds: its number of values and names, or its depth. Returns `undefined` if it exceeds neither. */
+export const exceeded = (bytes: Buffer, partsMax: number, depthMax: number): "parts" | "depth" | undefined => {
+  const end = bytes.length
+  let depth = 0
+  let parts = 0
+  for (let i = 0; i < end; i++) {
+    const kind = kinds[bytes[i]!]
+    if (kind === other) continue
+    if (kind === string) {
+      i = endOfString(bytes, i + 1)
+    } else if (kind === closing) {
+      depth--
+    } else {
+      if (++parts > partsMax) return "parts"
+      if (kind === opening && ++depth > depthMax) return "depth"
+    }
+  }
+  return undefined
+}
+
+const [other, string, opening, closing, between] = [0, 1, 2, 3, 4]
+const kinds = new Uint8Array(256)
+for (const [characters, kind] of [
+  ['"', string],
+  ["[{", opening],
+  ["]}", closing],
+  [",:", between]
+] as const) {
+  for (const character of characters) kinds[character.charCodeAt(0)] = kind
+}

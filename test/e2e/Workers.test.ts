@@ -341,6 +341,33 @@ describe.skipIf(isPostgres)("several workers", () => {
     await verify(at.service.folder)
   })
 
+  it("a worker that hangs is ended and replaced, with the loss of nothing that was acknowledged", async () => {
+    const at = await begin()
+    const calls = new Calls()
+    const callFor = async (milliseconds: number) => {
+      let isOver = false
+      setTimeout(() => (isOver = true), milliseconds)
+      await calls.run(at, () => isOver)
+    }
+    const load = callFor(1_500)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    const before = workersOf(at.service)
+    const hanging = before[0]!
+    process.kill(hanging, "SIGSTOP")
+    await expect.poll(() => workersOf(at.service).includes(hanging), { timeout: 60_000, interval: 200 }).toBe(false)
+    await load
+    await expect.poll(() => workersOf(at.service).length, { timeout: 30_000 }).toBe(before.length)
+    const acknowledged = calls.acknowledged.size
+    await callFor(1_000)
+    expect(calls.acknowledged.size).toBeGreaterThan(acknowledged + 50)
+    expect([...calls.refusals]).toEqual([])
+    expect(textOf(at.service)).toMatch(/does not respond and is ended[^]*ended by SIGKILL and is replaced/)
+    // The reservations of the calls that it took with it are released.
+    await calls.compare(at.service.folder)
+    expect(await at.service.end()).toBe(0)
+    await verify(at.service.folder)
+  }, 180_000)
+
   it("an owner that is killed takes its workers with it, and the next start finds every acknowledged call", async () => {
     const begun = await begin()
     const { folder } = begun.service

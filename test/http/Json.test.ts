@@ -1,8 +1,8 @@
 /** JSON of requests: what is parsed, and what would hold up everybody else. */
-import { Effect, Either } from "effect"
+import { Either } from "effect"
 import fc from "fast-check"
-import { describe, expect, it, vi } from "vitest"
-import { depthMax, parse, parseExact, parseInPieces, partsMax } from "../../src/http/transport/Json.ts"
+import { describe, expect, it } from "vitest"
+import { depthMax, parse, parseExact, partsMax } from "../../src/http/transport/Json.ts"
 
 const refusal = (text: string) => Either.getOrThrow(Either.flip(parse(Buffer.from(text)))).body
 const long = "x".repeat(70_000)
@@ -60,68 +60,6 @@ describe("a long text", () => {
   it("is refused as no JSON when it ends within a string", () => {
     expect(refusal(`["${long}`).error).toBe("the request body is not JSON")
     expect(refusal(`["${long}\\"`).error).toBe("the request body is not JSON")
-  })
-})
-
-describe("a text with pictures", () => {
-  const inPieces = (text: string | Buffer) => Effect.runPromise(parseInPieces(Buffer.from(text)))
-  const picture = (data: string) => ({ type: "image_url", image_url: { url: `data:image/png;base64,${data}` } })
-
-  it("is read without parsing them", async () => {
-    const value = {
-      messages: [{ content: [picture("A".repeat(3_000_000)), picture("B".repeat(400_000)), picture("C")] }]
-    }
-    const text = JSON.stringify(value)
-    const parsing = vi.spyOn(JSON, "parse")
-    const read = await inPieces(text)
-    const longest = Math.max(...parsing.mock.calls.map(([text]) => text.length))
-    parsing.mockRestore()
-    expect(longest).toBeLessThan(1_000)
-    expect(Either.getOrThrow(read)).toEqual(value)
-  })
-
-  it("is read in pieces with escapes and other alphabets, wherever these are cut", async () => {
-    const piece = 256 * 1024
-    for (const odd of ["\\/", '\\"', "\\\\", "\\\\\\\\\\u00e9", "\\ud83d\\ude00", "é", "€", "😀", "\\\\u0041"]) {
-      for (let at = 0; at <= 14; at++) {
-        // A body of less than a megabyte is parsed at once.
-        const text = `["${"A".repeat(piece - at)}${odd.repeat(3)}${"B".repeat(900_000)}"]`
-        const parsing = vi.spyOn(JSON, "parse")
-        const read = await inPieces(text)
-        const longest = Math.max(...parsing.mock.calls.map(([text]) => text.length))
-        parsing.mockRestore()
-        expect(longest).toBeLessThan(piece + 10)
-        const same = JSON.stringify(Either.getOrThrow(read)) === JSON.stringify(JSON.parse(text))
-        expect([odd, at, same]).toEqual([odd, at, true])
-      }
-    }
-  })
-
-  it("is read as any parser reads it, whatever stands where", async () => {
-    const data = "A".repeat(1_100_000)
-    const texts = [
-      JSON.stringify({ ["__proto__"]: 1, a: data }),
-      `{"__proto__":"${data}"}`,
-      `{"a":"${data}","a":1}`,
-      `{"a":1,"a":"${data}"}`,
-      `{"${data}":"${data}"}`,
-      `["${data}\\n","${data}é","${data}\\u00e9"]`,
-      `"${data}"`,
-      `[${Array.from({ length: 200 }, () => `"${"b".repeat(10_000)}"`).join()}]`
-    ]
-    for (const text of texts) {
-      const read = Either.getOrThrow(await inPieces(text))
-      expect(JSON.stringify(read)).toBe(JSON.stringify(JSON.parse(text)))
-    }
-  })
-
-  it("is refused where it is no JSON", async () => {
-    const data = "A".repeat(1_100_000)
-    for (const text of [`["${data}`, `["${data}\n"]`, `["${data}"]]`, `{"a":${data}}`, `["${data}\\x"]`]) {
-      expect(Either.isLeft(await inPieces(text))).toBe(true)
-    }
-    const parts = `{"a":"${data}","b":[${"1,".repeat(partsMax)}1]}`
-    expect(Either.getOrThrow(Either.flip(await inPieces(parts))).message).toBe("the request has too many parts")
   })
 })
 

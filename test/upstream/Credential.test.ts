@@ -9,6 +9,7 @@ import type { Admission } from "../../src/books/gate/Gate.ts"
 import type { ProtocolName } from "../../src/upstream/models/Protocol.ts"
 import { Upstreams } from "../../src/upstream/models/Upstreams.ts"
 import type { UpstreamSettings } from "../../src/upstream/models/Upstreams.ts"
+import type { WireRequest } from "../../src/upstream/wire/Wire.ts"
 
 interface Received {
   readonly method: string
@@ -42,7 +43,8 @@ const body = '{"text":"größer"}'
 const sent = async (
   settings: Partial<UpstreamSettings>,
   path = "/chat/completions",
-  protocol: ProtocolName = "chat"
+  protocol: ProtocolName = "chat",
+  more: Pick<WireRequest, "body" | "sha256"> = { body }
 ): Promise<Received> => {
   const layer = Upstreams.layer({
     one: { base_url: base_url(), api_key: Redacted.make("sk-1"), silence_ms_max: 5_000, ...settings }
@@ -51,7 +53,7 @@ const sent = async (
     yield* TestClock.setTime(at)
     const upstream = (yield* Upstreams).get("one")!
     const wire = upstream.wire({} as Admission)
-    yield* wire.exchange({ method: "POST", path, headers: upstream.headersFor(protocol), body }, { limit: 100 })
+    yield* wire.exchange({ method: "POST", path, headers: upstream.headersFor(protocol), ...more }, { limit: 100 })
   }).pipe(Effect.provide(Layer.merge(layer, TestContext.TestContext)), Effect.runPromise)
   return received
 }
@@ -145,5 +147,18 @@ describe("an AWS access key", () => {
     const secret = Redacted.value(aws.secret_access_key)
     expect(authorization.split("Signature=")[1]).toBe(signatureOf(request, secret))
     expect(authorization.split("Signature=")[1]).not.toBe(signatureOf({ ...request, body: "{}" }, secret))
+  })
+
+  it("signs a body in pieces, by a hash that is known or not", async () => {
+    const pieces = [Buffer.from('{"text":"'), Buffer.alloc(700_000, "a"), Buffer.from('"}')]
+    const settings = { speaks: ["bedrock"], aws } as const
+    const secret = Redacted.value(aws.secret_access_key)
+    const whole = Buffer.concat(pieces).toString()
+    for (const more of [{ body: pieces }, { body: pieces, sha256: hash(whole) }, { body: Buffer.concat(pieces) }]) {
+      const request = await sent(settings, "/model/a/converse", "bedrock", more)
+      expect([request.body === whole, request.headers["content-length"]]).toEqual([true, String(whole.length)])
+      expect(request.headers["x-amz-content-sha256"]).toBe(hash(whole))
+      expect(request.headers.authorization!.split("Signature=")[1]).toBe(signatureOf(request, secret))
+    }
   })
 })

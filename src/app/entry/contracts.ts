@@ -111,6 +111,7 @@ export type { HeldClientToken, HeldClientTokenFacts } from "../../people/contact
 export type * from "../../people/contact/Problems.ts"
 export type { ContactEmail, ContactKeptDays } from "../../people/contact/Settings.ts"
 export type { DecisionAnswer, DecisionRequest } from "../../calls/decisions/Decision.ts"
+export type { OwnMembers } from "../../calls/decisions/BodyTask.ts"
 export type * from "../../calls/decisions/Decisions.ts"
 export type * from "../../calls/decisions/Problems.ts"
 export type { ConfiguredDecisionModel, DecisionModel } from "../../calls/decisions/Settings.ts"
@@ -426,6 +427,7 @@ export type * from "../../people/tenants/Problems.ts"
 export type { TenantsContract, Tenants, Welcomed } from "../../people/tenants/Tenants.ts"
 export type { Audio } from "../../calls/transcription/Audio.ts"
 export type * from "../../calls/transcription/Fields.ts"
+export type { Subtitles } from "../../calls/transcription/Formats.ts"
 export type { Extent, Length } from "../../calls/transcription/Length.ts"
 export type * from "../../calls/transcription/Problems.ts"
 export type * from "../../calls/transcription/Settings.ts"
@@ -466,6 +468,7 @@ export type {
   ProcessorEvent,
   ProcessorSilent
 } from "../../upstream/payments/Payments.ts"
+export type { LongTexts } from "../../upstream/wire/LongText.ts"
 export type * from "../../upstream/wire/Problems.ts"
 export type * from "../../upstream/identity/Problems.ts"
 export type {

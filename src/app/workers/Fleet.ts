@@ -1,5 +1,5 @@
 /**
- * Starts the workers of `serve --workers` and replaces those that end. The owner listens, and gives each connection to the next worker in turn
+ * Starts the workers of `serve --workers`, ends those that hang, and replaces those that end. The owner listens, and gives each connection to the next worker in turn
  * (`Connections`). If the owner ends, so do its workers, because they lose their channel to it.
  */
 import { Data, Deferred, Effect, Layer, Option, Runtime } from "effect"
@@ -14,6 +14,7 @@ import { Connections } from "./Connections.ts"
 import type { Hub } from "./Hub.ts"
 import { workerVariable } from "./Number.ts"
 import * as Subjects from "./Subjects.ts"
+import { watch } from "./Watch.ts"
 
 /** A worker ended before it could serve. It has printed its error. */
 export class WorkerFailed extends Data.TaggedError("WorkerFailed")<{ readonly message: string }> {}
@@ -44,6 +45,8 @@ interface Fleet extends Omit<FleetOptions, "begin"> {
   readonly running: Map<number, ChildProcess>
   /** The workers that accept requests. */
   readonly serving: Set<number>
+  /** Ends the watch over each worker that accepts requests. */
+  readonly watches: Map<number, () => void>
   /** The pauses before the next start, by worker, and the timers of those that wait for it. */
   readonly pauses: Map<number, number>
   readonly timers: Set<NodeJS.Timeout>
@@ -74,6 +77,7 @@ export const layer = ({ begin, ...options }: FleetOptions) =>
         ready: yield* Deferred.make<void, WorkerFailed>(),
         running: new Map(),
         serving: new Set(),
+        watches: new Map(),
         pauses: new Map(),
         timers: new Set(),
         closing: false
@@ -109,9 +113,9 @@ const start = (fleet: Fleet, number: number): void => {
     return ended(fleet, number, `without a start (${String(error)})`)
   }
   const further = hub.handlerOf(number)
-  const channel = Channel.make(
+  const channel: Channel.Channel = Channel.make(
     (message) => void worker.send(message),
-    (subject) => handlerOf(fleet, number, worker, subject) ?? further(subject)
+    (subject) => handlerOf(fleet, number, worker, channel, subject) ?? further(subject)
   )
   running.set(number, worker)
   hub.channels.set(number, channel)
@@ -124,6 +128,7 @@ const start = (fleet: Fleet, number: number): void => {
     channel.close()
     running.delete(number)
     fleet.serving.delete(number)
+    unwatch(fleet, number)
     hub.channels.delete(number)
     connections.leave(number)
     hub.lapsed(number)
@@ -138,11 +143,13 @@ const start = (fleet: Fleet, number: number): void => {
 
 /** Handles the subjects of a worker's own life. */
 const handlerOf = (
-  { begun, connections, pauses, ready, serving, workers }: Fleet,
+  fleet: Fleet,
   number: number,
   worker: ChildProcess,
+  channel: Channel.Channel,
   subject: string
 ): Channel.Handler | undefined => {
+  const { begun, connections, pauses, ready, serving, watches, workers } = fleet
   switch (subject) {
     case Subjects.begin:
       return begun
@@ -152,17 +159,34 @@ const handlerOf = (
         if ((value as Subjects.Reloading).text !== begun().text) return void worker.kill("SIGTERM")
         pauses.delete(number)
         connections.join(number, worker)
+        watches.set(
+          number,
+          watch(channel, () => hangs(fleet, number, worker))
+        )
         if (serving.add(number).size === workers) Deferred.unsafeDone(ready, Effect.void)
         return null
       }
     case Subjects.leaving:
       return () => {
+        // It ends by itself, or when stopping takes too long.
+        unwatch(fleet, number)
         connections.leave(number)
         return null
       }
     default:
       return undefined
   }
+}
+
+const unwatch = ({ watches }: Fleet, number: number): void => {
+  watches.get(number)?.()
+  watches.delete(number)
+}
+
+/** Ends a worker that hangs. Its exit has it replaced. */
+const hangs = ({ log }: Fleet, number: number, worker: ChildProcess): void => {
+  log(Effect.logError(`worker ${number} does not respond and is ended`))
+  worker.kill("SIGKILL")
 }
 
 /** Replaces a worker, unless the first workers cannot serve. */
@@ -189,6 +213,7 @@ const stopAll = (fleet: Fleet, server: Server): Effect.Effect<void> =>
     fleet.closing = true
     server.close()
     for (const timer of fleet.timers) clearTimeout(timer)
+    for (const number of fleet.running.keys()) unwatch(fleet, number)
     const workers = [...fleet.running.values()]
     let left = workers.length
     if (left === 0) return resume(Effect.void)

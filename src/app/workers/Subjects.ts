@@ -17,6 +17,9 @@ export interface Begun {
 export const ready = "ready"
 export const leaving = "leaving"
 
+/** The owner asks whether a worker is alive. */
+export const alive = "alive"
+
 /** A worker publishes a signal. The owner passes it on, and replies once the other workers have received it. */
 export const signal = "signal"
 export interface SignalSent {
@@ -54,4 +57,4 @@ export type ReloadOutcome = { readonly changed: ReadonlyArray<string> } | { read
 export const figures = "figures"
 
 /** How long to wait for a reply, in milliseconds. A reload may have to open connections. */
-export const patience = { begin: 30_000, brief: 2_000, reload: 60_000 } as const
+export const patience = { alive: 5_000, begin: 30_000, brief: 2_000, reload: 60_000 } as const

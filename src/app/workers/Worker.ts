@@ -45,6 +45,7 @@ export const connect = (number: number): Effect.Effect<Office> =>
     process.on("message", receive)
     // The owner has ended, and with it the writer and the port.
     process.once("disconnect", () => process.exit(1))
+    handlers.set(Subjects.alive, () => null)
     handlers.set(Subjects.signal, (value) => {
       const { ids, topic } = value as Subjects.SignalSent
       local.tell(topic, ids)

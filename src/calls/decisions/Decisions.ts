@@ -22,6 +22,9 @@ import { reportsIn } from "../../upstream/wire/Intake.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import type { Upstream } from "../../upstream/models/Upstreams.ts"
 import * as Wire from "../../upstream/wire/Wire.ts"
+import { movable, parsedMax, readOnThread } from "../threads/BodyThreads.ts"
+import { bufferOf } from "../threads/Task.ts"
+import type { DecisionDone, OwnMembers, ReadDecisionTask } from "./BodyTask.ts"
 import { bodyFor, reservation } from "./Decision.ts"
 import type { DecisionRequest } from "./Decision.ts"
 import { ConfiguredDecisionModel } from "./Settings.ts"
@@ -65,6 +68,15 @@ export interface UpstreamAnswer {
   readonly status: number
   readonly retry_after: string | undefined
   readonly body: Readonly<Record<string, unknown>>
+  /** The parts of a long body. Reading `body` parses all of it. */
+  readonly long?: LongBodyParts | undefined
+}
+
+export interface LongBodyParts {
+  /** The members that the service changes. */
+  readonly own: OwnMembers
+  /** The JSON of the body without these members. */
+  readonly rest: Buffer
 }
 
 export type DecisionProblem =
@@ -86,8 +98,8 @@ export interface DecisionsContract {
 /** The time limit for the model's complete response, in milliseconds. */
 export const timeoutMillis = 30_000
 const answerBytesMax = 8 * 1024 * 1024
-/** Response members that can be long. */
-const long = { names: new Set(["answers"]), depth: 1 }
+/** Response members that may be long. */
+const longMembers = { names: new Set(["answers"]), depth: 1 }
 
 export class Decisions extends Context.Tag("tollgate/decisions/Decisions")<Decisions, DecisionsContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Decisions, make))
@@ -135,19 +147,17 @@ const decide = (parts: Parts): DecisionsContract["decide"] => {
           beside,
           request_id
         },
-        (admission) => ask(parts, admission, body, request_id, room)
+        (admission) => ask(parts, admission, body, { caller, request_id, room })
       )
     })
 }
 
-const ask = Effect.fnUntraced(function* (
-  parts: Parts,
-  admission: Admission,
-  body: string,
-  request_id: string | undefined,
-  room: Room | undefined
-) {
+type Asker = Pick<DecisionCall, "caller" | "request_id" | "room">
+
+/** Calls the model and settles the call. */
+const ask = Effect.fnUntraced(function* (parts: Parts, admission: Admission, body: string, asker: Asker) {
   const { model, upstream } = parts
+  const { request_id, room } = asker
   const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
   const answer = yield* upstream
     .wire(admission)
@@ -156,7 +166,7 @@ const ask = Effect.fnUntraced(function* (
       timeout: timeoutMillis,
       read_on: admission.to_its_end,
       room,
-      long
+      long: longMembers
     })
     .pipe(
       Effect.catchAll(({ reason }) =>
@@ -173,30 +183,105 @@ const ask = Effect.fnUntraced(function* (
     yield* admission.settle(failure(refusal.error_type))
     return yield* refusal
   }
-  const isAnswer = status >= 200 && status < 300
-  const exact = isAnswer && lost === undefined ? readJson(answer.body)?.value : undefined
-  // If the complete response does not fit, its outline is enough to compute the charge.
-  const parsed = lost === "no_room" && isAnswer ? answer.outline?.value : exact
-  if (parsed === undefined) {
-    const { usage } = isAnswer ? reportsIn(answer) : noBody
-    // A response that is too long is always charged. Any other unusable response is charged only if it reports its usage.
-    if (isAnswer && (lost !== undefined || isObject(usage))) {
-      const measured = measuredOf(model, usage, Buffer.byteLength(body))
-      yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
-    }
-    const reason = !isAnswer ? `status ${status}` : lost === undefined ? "the response is not a JSON object" : tooLong
-    yield* failed(upstream.name, reason, request_id)
+  if (status < 200 || status > 299) {
+    yield* failed(upstream.name, `status ${status}`, request_id)
     return yield* DecisionUpstreamFailed.of(upstream.name, status)
   }
-  const measured = measuredOf(model, parsed.usage, Buffer.byteLength(body))
-  if (lost !== undefined) {
+  const read = lost === undefined ? yield* bodyOf(answer, asker.caller.account_id) : undefined
+  if (read === undefined || "fault" in read)
+    return yield* unusable(parts, admission, Buffer.byteLength(body), answer, read?.fault, request_id)
+  const measured = measuredOf(model, ownMembersOf(read).usage, Buffer.byteLength(body))
+  return yield* admission.answer(measured, (receipt) =>
+    decisionOf(
+      parts,
+      admission,
+      measured,
+      receipt,
+      Object.assign(read, {
+        status,
+        retry_after: Wire.header(headers, "retry-after")
+      })
+    )
+  )
+})
+
+type Body = Omit<UpstreamAnswer, "status" | "retry_after">
+
+interface Faulty {
+  /** The defect that makes the body unusable. */
+  readonly fault: string
+}
+
+/** Reads the model's body. Another thread reads a long one. Returns `undefined` if the body was lost. */
+const bodyOf = (answer: Wire.Whole, account: string): Effect.Effect<Body | Faulty | undefined> => {
+  if (answer.body.length > parsedMax) {
+    const task: ReadDecisionTask = { how: "read_decision", body: movable(answer.body) }
+    return Effect.map(readOnThread(task, account), (done) => {
+      if (done === undefined) return undefined
+      return done.fault === undefined ? new LongBody(done) : { fault: done.fault }
+    })
+  }
+  const body = readJson(answer.body)?.value
+  return Effect.succeed(body === undefined ? { fault: "the response is not a JSON object" } : { body })
+}
+
+/** A long body. It is parsed only when it is first read. */
+class LongBody implements Body {
+  readonly long: LongBodyParts
+
+  constructor({ own, rest }: DecisionDone) {
+    this.long = { own, rest: bufferOf(rest) }
+  }
+
+  get body(): Readonly<Record<string, unknown>> {
+    return { ...(JSON.parse(this.long.rest.toString()) as object), ...this.long.own }
+  }
+}
+
+/** Returns the members that the service changes, without parsing a long body. */
+export const ownMembersOf = (answer: Body): OwnMembers => (answer.long === undefined ? answer.body : answer.long.own)
+
+/**
+ * Ends a call whose response cannot be delivered. If its bytes were lost, it is charged by its outline and the call fails with `Busy`. A response that
+ * is too long is always charged. A faulty response is charged only if it reports its usage.
+ */
+const unusable = Effect.fnUntraced(function* (
+  { model, upstream }: Parts,
+  admission: Admission,
+  bytes: number,
+  answer: Wire.Whole,
+  fault: string | undefined,
+  request_id: string | undefined
+) {
+  const { lost, outline, status } = answer
+  const { usage } = reportsIn(answer)
+  const measured = measuredOf(model, usage, bytes)
+  if (fault === undefined && lost !== "too_long" && outline?.value !== undefined) {
     yield* admission.settle({ ...measured, error_type: "busy" })
     return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
   }
-  return yield* admission.answer(measured, (receipt): Decision => ({
-    answers: isObject(parsed.answers) ? parsed.answers : {},
-    id: typeof parsed.id === "string" ? parsed.id : usageOf(admission.call),
-    model: typeof parsed.model === "string" ? parsed.model : model.model,
+  if (lost !== undefined || isObject(usage))
+    yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
+  const reason = fault ?? (lost === undefined ? "the response is not a JSON object" : tooLong)
+  yield* failed(upstream.name, reason, request_id)
+  return yield* DecisionUpstreamFailed.of(upstream.name, status)
+})
+
+const decisionOf = (
+  { model, upstream }: Parts,
+  admission: Admission,
+  measured: Measured,
+  receipt: Receipt,
+  answer: UpstreamAnswer
+): Decision => {
+  const { id, model: named } = ownMembersOf(answer)
+  return {
+    get answers() {
+      const { answers } = answer.body
+      return isObject(answers) ? answers : {}
+    },
+    id: typeof id === "string" ? id : usageOf(admission.call),
+    model: typeof named === "string" ? named : model.model,
     provider: upstream.name,
     usage: {
       input_tokens: measured.prompt_tokens,
@@ -204,9 +289,9 @@ const ask = Effect.fnUntraced(function* (
       cost: receipt.charged
     },
     receipt,
-    upstream: { status, retry_after: Wire.header(headers, "retry-after"), body: parsed }
-  }))
-})
+    upstream: answer
+  }
+}
 
 const failed = (upstream: string, reason: string, request_id: string | undefined) =>
   Effect.annotateLogs(Effect.logWarning("the decision model failed"), {
@@ -214,8 +299,6 @@ const failed = (upstream: string, reason: string, request_id: string | undefined
     reason,
     ...(request_id !== undefined && { request_id })
   })
-
-const noBody: Readonly<Record<string, unknown>> = {}
 
 const errorTypes = { 422: "upstream_rejected", 429: "upstream_rate_limited", 529: "upstream_overloaded" } as const
 

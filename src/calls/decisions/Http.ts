@@ -15,7 +15,7 @@ import { chargeHeader } from "../metered/ReceiptHeaders.ts"
 import { labelled } from "../metered/Routes.ts"
 import { DecisionsApi } from "./Api.ts"
 import type { DecisionRequest } from "./Decision.ts"
-import { Decisions } from "./Decisions.ts"
+import { Decisions, ownMembersOf } from "./Decisions.ts"
 import type { Decision, DecisionCall } from "./Decisions.ts"
 import { DecisionBodyTooLarge, DecisionBodyUnreadable } from "./Problems.ts"
 import type { DecisionRefused } from "./Problems.ts"
@@ -79,26 +79,43 @@ const read = (bytes: Buffer): Either.Either<DecisionRequest, InvalidRequest | De
 const unreadable = Either.left(new DecisionBodyUnreadable({ field: "", rule: "must be a JSON object" }))
 
 /** Builds the reply from the model's status and body, and adds the charged token counts and the cost. */
-const replyOf = ({ id, model, provider, receipt, upstream, usage }: Decision): Reply => ({
-  status: upstream.status,
-  headers: {
-    "content-type": "application/json",
-    ...retryAfter(upstream.retry_after),
-    ...chargeHeader(receipt)
-  },
-  body: write({
-    ...upstream.body,
+const replyOf = (decision: Decision): Reply => {
+  const { receipt, upstream } = decision
+  return {
+    status: upstream.status,
+    headers: {
+      "content-type": "application/json",
+      ...retryAfter(upstream.retry_after),
+      ...chargeHeader(receipt)
+    },
+    body:
+      upstream.long === undefined
+        ? write({ ...upstream.body, ...changed(decision) })
+        : withMembers(upstream.long.rest, write(changed(decision)))
+  }
+}
+
+/** Returns the members of the reply that the service changes. */
+const changed = ({ id, model, provider, upstream, usage }: Decision) => {
+  const reported = ownMembersOf(upstream).usage
+  return {
     id,
     model,
     provider,
     usage: {
-      ...(isObject(upstream.body.usage) ? upstream.body.usage : {}),
+      ...(isObject(reported) ? reported : {}),
       input_tokens: usage.input_tokens,
       output_tokens: usage.output_tokens,
       cost: toJson(usage.cost)
     }
-  })
-})
+  }
+}
+
+/** Appends the members of an object to the JSON of an object with other members. */
+const withMembers = (json: Buffer, members: string): Buffer => {
+  const others = json.subarray(0, -1)
+  return Buffer.concat([others, Buffer.from(others.length === 1 ? "" : ","), Buffer.from(members.slice(1))])
+}
 
 /** Passes on the model's refusal unchanged, with a charge of 0. */
 const replyOfRefusal = ({ body, content_type, retry_after, status }: DecisionRefused): Reply => ({

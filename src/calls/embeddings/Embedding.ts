@@ -10,9 +10,12 @@
 import { Either, Schema } from "effect"
 import { billed, lookalike } from "../prompts/Extras.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
 import { UnknownModel } from "../../upstream/models/Provider.ts"
 import { tokensEstimated } from "../../upstream/models/Reported.ts"
+import { refusalOf } from "../threads/Task.ts"
+import type { Refusal } from "../threads/Task.ts"
 import type { EmbeddingModel } from "./Settings.ts"
 
 export const EmbeddingRequest = Schema.Struct({
@@ -64,10 +67,27 @@ export interface Asked {
 type Refused = Either.Either<never, InvalidRequest>
 const refused = (field: string, rule: string): Refused => Either.left(InvalidRequest.of(field, rule))
 
-/** Validates a request and computes its bounds. `Left` contains the first broken rule. */
+/** The facts about a request that require its long members. */
+export interface EmbeddingFacts {
+  /** The inputs, or `undefined` if there are none. */
+  readonly inputs: Inputs | undefined
+  /** The refusal of a field that changes the vendor's bill. */
+  readonly billed: Refusal | undefined
+}
+
+export const factsOf = (request: unknown): EmbeddingFacts =>
+  isObject(request)
+    ? { inputs: inputsOf(request.input), billed: billedOtherwise(request) }
+    : { inputs: undefined, billed: undefined }
+
+/**
+ * Validates a request and computes its bounds. `Left` holds the first broken rule. If the facts are given, the request's long members may have other
+ * values of the same types.
+ */
 export const askedOf = (
   models: ReadonlyArray<EmbeddingModel>,
-  request: unknown
+  request: unknown,
+  facts = factsOf(request)
 ): Either.Either<Asked, InvalidRequest> => {
   if (!isObject(request)) return refused("", "must be a JSON object")
   const { dimensions, encoding_format, model: name, user } = request
@@ -86,9 +106,8 @@ export const askedOf = (
   const wrong = isAbsent(dimensions) ? undefined : dimensionsRule(model, dimensions)
   if (wrong !== undefined) return refused("dimensions", wrong)
   if (!isAbsent(user) && typeof user !== "string") return refused("user", "must be a string")
-  const priced = billedOtherwise(request)
-  if (priced !== undefined) return Either.left(priced)
-  return Either.map(sizeOf(model, request.input), (size) => ({
+  if (facts.billed !== undefined) return Either.left(new InvalidRequest(facts.billed))
+  return Either.map(sizeOf(model, facts.inputs), (size) => ({
     model,
     request: request as unknown as EmbeddingRequest,
     ...size
@@ -107,14 +126,14 @@ const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown
 }
 
 /** Refuses a field that changes the vendor's bill or resembles one that does. */
-export const billedOtherwise = (request: Readonly<Record<string, unknown>>): InvalidRequest | undefined => {
+export const billedOtherwise = (request: Readonly<Record<string, unknown>>): Refusal | undefined => {
   for (const field in request) {
     const rule = billed.get(field)
     if (rule === undefined) {
       const other = lookalike(billed, field)
-      if (other !== undefined) return other
+      if (other !== undefined) return refusalOf(other)
     } else if (rule.asksFor(request[field]).length > 0) {
-      return InvalidRequest.of(field, `this model does not support it: ${rule.why}`)
+      return refusalOf(InvalidRequest.of(field, `this model does not support it: ${rule.why}`))
     }
   }
   return undefined
@@ -127,39 +146,63 @@ type Size = Pick<Asked, "inputs" | "most" | "context" | "estimate">
 const rule = "must be a non-empty string, or a non-empty array of strings, tokens or token arrays"
 const wrong = refused("input", rule)
 
-const sizeOf = (model: EmbeddingModel, input: unknown): Either.Either<Size, InvalidRequest> => {
-  const list = typeof input === "string" ? [input] : input
-  if (!Array.isArray(list) || list.length === 0) return wrong
-  // An array of tokens is a single input.
-  const inputs = typeof list[0] === "number" ? [list] : list
-  const { inputs_max } = model
-  if (inputs.length > inputs_max) return refused("input", `must contain at most ${inputs_max} inputs`)
-  const isTexts = typeof inputs[0] === "string"
-  let most = 0
-  let estimate = 0
-  for (const one of inputs) {
-    if (isTexts ? typeof one !== "string" || one === "" : !isTokens(one)) return wrong
-    const { added_tokens_max, input_tokens_max } = model
-    if (!isTexts && one.length > input_tokens_max)
-      return refused("input", `must contain at most ${input_tokens_max} tokens each`)
-    const length = isTexts ? Buffer.byteLength(one) : one.length
-    most += Math.min(length + added_tokens_max, input_tokens_max)
-    estimate += Math.min(isTexts ? tokensEstimated(length) : length, input_tokens_max)
-  }
-  return Either.right({
-    inputs: inputs.length,
-    most,
-    context: inputs.length * model.input_tokens_max,
-    estimate
-  })
+/** The inputs of a request. */
+export interface Inputs {
+  readonly unit: "bytes" | "tokens"
+  readonly count: number
+  /** The length of each input, up to the first invalid one. */
+  readonly lengths: Uint32Array
 }
 
-const isTokens = (value: unknown): boolean =>
+const inputsOf = (input: unknown): Inputs | undefined => {
+  const list = typeof input === "string" ? [input] : input
+  if (!Array.isArray(list) || list.length === 0) return undefined
+  // An array of tokens is a single input.
+  const inputs: ReadonlyArray<unknown> = typeof list[0] === "number" ? [list] : list
+  const unit = typeof inputs[0] === "string" ? "bytes" : "tokens"
+  const lengths = new Uint32Array(inputs.length)
+  let valid = 0
+  for (const one of inputs) {
+    const length = unit === "bytes" ? bytesIn(one) : tokensIn(one)
+    if (length === 0) break
+    lengths[valid++] = length
+  }
+  return { unit, count: inputs.length, lengths: lengths.subarray(0, valid) }
+}
+
+/** Returns the length of a text, or 0 for an invalid one. */
+const bytesIn = (text: unknown): number => (typeof text === "string" ? Buffer.byteLength(text) : 0)
+
+/** Returns the length of an array of tokens, or 0 for an invalid one. */
+const tokensIn = (tokens: unknown): number => (isTokens(tokens) ? tokens.length : 0)
+
+const sizeOf = (model: EmbeddingModel, inputs: Inputs | undefined): Either.Either<Size, InvalidRequest> => {
+  if (inputs === undefined) return wrong
+  const { count, lengths, unit } = inputs
+  const { added_tokens_max, input_tokens_max, inputs_max } = model
+  if (count > inputs_max) return refused("input", `must contain at most ${inputs_max} inputs`)
+  let most = 0
+  let estimate = 0
+  for (const length of lengths) {
+    if (unit === "tokens" && length > input_tokens_max)
+      return refused("input", `must contain at most ${input_tokens_max} tokens each`)
+    most += Math.min(length + added_tokens_max, input_tokens_max)
+    estimate += Math.min(unit === "bytes" ? tokensEstimated(length) : length, input_tokens_max)
+  }
+  return lengths.length < count
+    ? wrong
+    : Either.right({ inputs: count, most, context: count * input_tokens_max, estimate })
+}
+
+const isTokens = (value: unknown): value is ReadonlyArray<number> =>
   Array.isArray(value) && value.length > 0 && value.every((token) => Number.isInteger(token) && token >= 0)
 
 // ---- the answer -----------------------------------------------------------------------------------------------------------------
 
-/** The assumed number of dimensions if it is unknown. It is typical of large models. */
+/** The members of a response that may be long: the embeddings. */
+export const longMembers: LongMembers = { names: new Set(["embedding"]), depth: 3 }
+
+/** The number of dimensions assumed if it is unknown, as is typical of large models. */
 const dimensionsUsual = 4_096
 /** Sizes in bytes of a number as JSON with all its digits, of a number as base64, and of the JSON around an embedding. */
 const numberBytes = 24
@@ -186,22 +229,21 @@ const hasEmbedding = (one: unknown): boolean =>
 export const tokensReported = ({ usage }: Readonly<Record<string, unknown>>): unknown =>
   isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
 
-/** Returns the response in base64 if the client requested base64 and the upstream sent numbers, otherwise `undefined`. */
-export const encoded = (
-  { request }: Asked,
-  body: Readonly<Record<string, unknown>>
-): Record<string, unknown> | undefined => {
-  const data = body.data as ReadonlyArray<Readonly<Record<string, unknown>>>
-  if (request.encoding_format !== "base64" || data.every(({ embedding }) => typeof embedding === "string")) {
-    return undefined
-  }
-  return { ...body, data: data.map((one) => ({ ...one, embedding: base64Of(one.embedding) })) }
-}
+/** Returns whether the client requested base64 and the upstream sent numbers. Clients that request base64 accept nothing else. */
+export const isIncomplete = ({ request }: Asked, { data }: Readonly<Record<string, unknown>>): boolean =>
+  request.encoding_format === "base64" &&
+  !(data as ReadonlyArray<Readonly<Record<string, unknown>>>).every(({ embedding }) => typeof embedding === "string")
 
-export const filled = ({ request }: Asked, embedding: unknown): unknown =>
-  request.encoding_format === "base64" ? base64Of(embedding) : embedding
+/** Converts a response's embeddings to base64. */
+export const encoded = (body: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
+  ...body,
+  data: (body.data as ReadonlyArray<Readonly<Record<string, unknown>>>).map((one) => ({
+    ...one,
+    embedding: base64Of(one.embedding)
+  }))
+})
 
-const base64Of = (embedding: unknown): unknown => {
+export const base64Of = (embedding: unknown): unknown => {
   if (!Array.isArray(embedding)) return embedding
   const bytes = Buffer.alloc(4 * embedding.length)
   for (const [i, number] of embedding.entries()) bytes.writeFloatLE(Number(number ?? Number.NaN), 4 * i)

@@ -5,8 +5,8 @@ import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import { believed } from "../../upstream/models/Reported.ts"
 import { measuredOf } from "../metered/Measured.ts"
-import { answerBytesOf, askedOf, encoded, faultIn, filled, tokensReported } from "./Embedding.ts"
-import type { Asked, EmbeddingRequest } from "./Embedding.ts"
+import { answerBytesOf, askedOf, encoded, faultIn, isIncomplete, longMembers, tokensReported } from "./Embedding.ts"
+import type { Asked, EmbeddingFacts, EmbeddingRequest } from "./Embedding.ts"
 import { EmbeddingModels } from "./Settings.ts"
 import type { EmbeddingModel } from "./Settings.ts"
 import { singles } from "./Single.ts"
@@ -37,16 +37,17 @@ const make = Effect.gen(function* () {
     noun: "embedding model",
     models,
     long: "input",
-    items: { list: "data", long: "embedding" },
-    filled,
-    askedOf: (request) => askedOf(models, request),
+    longMembers,
+    askedOf: (request, facts?: EmbeddingFacts) => askedOf(models, request, facts),
     pricesOf: ({ price }) => [{ quantity: "prompt_tokens", unit: "token", price }],
     leastOf: (model) => costOf(model, 1),
     mostOf: ({ model, most }: Asked) => costOf(model, most),
     tokensOf: ({ most }) => most,
     answerBytesOf,
     faultIn,
-    completed: encoded,
+    isIncomplete,
+    completed: (_, answer) => encoded(answer),
+    completesFromRequest: false,
     reports: (answer) => tokensReported(answer) !== undefined,
     measuredOf: usedBy
   })

@@ -12,6 +12,10 @@ import type { Nano } from "../../kernel/Money.ts"
 import { meteredRoutes } from "../metered/Routes.ts"
 import { hashOf } from "../metered/TextHash.ts"
 import { chargeHeader } from "../metered/ReceiptHeaders.ts"
+import { parsedMax } from "../threads/BodyThreads.ts"
+import type { SingleProtocol } from "./BodyTask.ts"
+import * as LongRequests from "./LongRequests.ts"
+import { LongRequest } from "./LongRequests.ts"
 import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 
 const bodyBytesMax = 8 * 1024 * 1024
@@ -21,7 +25,7 @@ const bodyBytesMax = 8 * 1024 * 1024
  * must validate the request.
  */
 export const single = Effect.fnUntraced(function* (
-  name: string,
+  name: SingleProtocol,
   least: Nano,
   answer: (call: SingleCall<never>) => Effect.Effect<SingleAnswer, SingleProblem>,
   shape?: Shape
@@ -30,14 +34,16 @@ export const single = Effect.fnUntraced(function* (
 
   const call = Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {
     const json = yield* inbound.read(bodyBytesMax)
-    const parsed = parse(json)
+    const parsed =
+      json.length <= parsedMax ? parse(json) : Either.right(yield* LongRequests.read(name, json, caller.account_id))
     if (Either.isLeft(parsed)) return yield* parsed.left
-    const request = parsed.right as never
-    const labelled = ofBody(caller, request, false, hashOf)
+    const request = parsed.right
+    const isLong = request instanceof LongRequest
+    const labelled = ofBody(caller, isLong ? request.value : request, false, hashOf)
     if (labelled instanceof InvalidRequest) return yield* labelled
     const { request_id } = inbound
     const { bytes, receipt } = yield* inbound.withRoom((room) =>
-      answer({ caller: labelled, request, json, beside, room, request_id })
+      answer({ caller: labelled, request: request as never, json: isLong ? undefined : json, beside, room, request_id })
     )
     return {
       status: 200,

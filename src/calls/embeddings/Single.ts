@@ -1,6 +1,6 @@
 /** Serves calls that get one complete response from the first upstream that succeeds: embeddings and reranking. */
 import { Effect, Either } from "effect"
-import { written } from "../prompts/Outgoing.ts"
+import { spliced, written } from "../prompts/Outgoing.ts"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
@@ -8,17 +8,18 @@ import type { Caller } from "../../kernel/Caller.ts"
 import { bodyHashInPieces } from "../../upstream/wire/BodyHash.ts"
 import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import type { LongMembers, Place } from "../../kernel/JsonOutline.ts"
+import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Nano } from "../../kernel/Money.ts"
-import { turn } from "../../kernel/Pieces.ts"
 import type { Room } from "../../kernel/Room.ts"
 import type { PriceLine } from "../../books/prices/Lines.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import { answerBytesMax, ask, firstOf } from "../../upstream/models/Failover.ts"
 import type { Answered } from "../../upstream/models/Failover.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
-import type { ProtocolName } from "../../upstream/models/Protocol.ts"
 import { speakerLookup } from "../../upstream/models/Upstreams.ts"
+import type { SingleProtocol } from "./BodyTask.ts"
+import * as LongRequests from "./LongRequests.ts"
+import { LongRequest } from "./LongRequests.ts"
 
 export interface SingleCall<Request> {
   readonly caller: Caller
@@ -58,16 +59,15 @@ interface Valid<Model> {
 }
 
 /** The properties that differ between embedding calls and rerank calls. */
-export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
-  /** The route's name in usage records and in upstream addresses. */
-  readonly protocol: Extract<ProtocolName, "embeddings" | "rerank">
+export interface Kind<Model extends Routed, Asked extends Valid<Model>, Facts> {
+  readonly protocol: SingleProtocol
   /** The noun for a model in error messages. */
   readonly noun: string
   readonly models: ReadonlyArray<Model>
   /** The member of a request that can be long. */
   readonly long: string
-  /** Validates a request and computes its bounds. `Left` contains the first broken rule. */
-  readonly askedOf: (request: unknown) => Either.Either<Asked, InvalidRequest>
+  /** Validates a request and computes its bounds. `Left` holds the first broken rule. The facts are those of a long request. */
+  readonly askedOf: (request: unknown, facts?: Facts) => Either.Either<Asked, InvalidRequest>
   readonly pricesOf: (model: Model) => ReadonlyArray<PriceLine>
   /** Returns the price of a model's cheapest possible call. */
   readonly leastOf: (model: Model) => Nano
@@ -76,23 +76,25 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>> {
   readonly tokensOf: (asked: Asked) => number
   /** Estimates the response size in bytes. */
   readonly answerBytesOf: (asked: Asked) => number
-  /** The array in a response, and the member of its items that can be long. */
-  readonly items: { readonly list: string; readonly long: string }
-  /** Returns a long member in the requested format. */
-  readonly filled: (asked: Asked, value: unknown) => unknown
+  /** The members of a response that may be long. */
+  readonly longMembers: LongMembers
   /** Returns the defect of a response, for the log. Here and below, a long response is represented by its outline. */
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
-  /** Adds the requested parts that the upstream omitted. Returns `undefined` if none are missing. */
-  readonly completed: (asked: Asked, answer: Json) => Json | undefined
+  /** Returns whether the upstream omitted requested parts. */
+  readonly isIncomplete: (asked: Asked, answer: Json) => boolean
+  /** Adds these parts to a response that is not long. */
+  readonly completed: (asked: Asked, answer: Json) => Json
+  /** Whether these parts are taken from the request. */
+  readonly completesFromRequest: boolean
+  /** Returns whether a response reports its usage. */
   readonly reports: (answer: Json) => boolean
   readonly measuredOf: (asked: Asked, provider: string, answer: Json) => Measured
 }
 
-export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>>(
-  kind: Kind<Model, Asked>
+export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>, Facts>(
+  kind: Kind<Model, Asked, Facts>
 ) {
-  const { items, long, models, protocol } = kind
-  const longMembers: LongMembers = { names: new Set([items.long]), depth: 3 }
+  const { long, longMembers, models, protocol } = kind
   const gate = yield* Gate
   const upstreamOf = yield* speakerLookup(
     kind.noun,
@@ -106,12 +108,13 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
     admission: Admission,
     asked: Asked,
     { model, upstream: name }: Routed["routes"][number],
-    { json, request_id, room }: SingleCall<unknown>
+    call: SingleCall<unknown>
   ) {
+    const { json, request, request_id, room } = call
     const answer = yield* ask(upstreamOf(name), admission, {
       protocol,
       path: `/${protocol}`,
-      body: written({ ...asked.request, model }, long, json),
+      body: bodyOf({ ...asked.request, model }, long, call),
       faultIn: kind.faultIn(asked),
       costOf: (answer, isTooLong) =>
         isTooLong || kind.reports(answer) ? kind.measuredOf(asked, name, answer) : undefined,
@@ -119,13 +122,14 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       room,
       long: longMembers
     })
-    const request_hash = json && (yield* bodyHashInPieces(json))
+    const received = request instanceof LongRequest ? request.json : json
+    const request_hash = received && (yield* bodyHashInPieces(received))
     const measured = { ...kind.measuredOf(asked, name, answer.body), request_hash }
-    return yield* delivered(kind, asked, admission, measured, answer, room)
+    return yield* delivered(kind, asked, admission, measured, answer, call)
   })
 
   const call = Effect.fnUntraced(function* (call: SingleCall<unknown>): Effect.fn.Return<SingleAnswer, SingleProblem> {
-    const read = kind.askedOf(call.request)
+    const read = validated(kind, call.request)
     if (Either.isLeft(read)) return yield* read.left
     const asked = read.right
     const expected = Math.min(kind.answerBytesOf(asked), answerBytesMax)
@@ -159,6 +163,15 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
   return { call, least: costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n) }
 })
 
+const bodyOf = (sent: Record<string, unknown>, long: string, { json, request }: SingleCall<unknown>) =>
+  request instanceof LongRequest ? spliced(sent, request) : written(sent, long, json)
+
+const validated = <Model extends Routed, Asked extends Valid<Model>, Facts>(
+  { askedOf }: Kind<Model, Asked, Facts>,
+  request: unknown
+): ReturnType<typeof askedOf> =>
+  request instanceof LongRequest ? askedOf(request.value, request.facts as Facts) : askedOf(request)
+
 /** Returns all routes that may serve a call, so that budgets can check them, or `undefined` if there is only one. */
 const waysOf = ({ id, routes }: Routed): Claim["ways"] =>
   routes.length === 1 ? undefined : routes.map(({ upstream }) => ({ model: id, provider: upstream }))
@@ -167,69 +180,54 @@ const waysOf = ({ id, routes }: Routed): Claim["ways"] =>
 const openRoutes = ({ routes }: Routed, admission: Admission): Routed["routes"] =>
   admission.barred === undefined ? routes : routes.filter((_, place) => admission.mayServe(place))
 
-/** Settles the call and returns the response, completed with the requested parts that the upstream omitted. */
-const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>>(
-  kind: Kind<Model, Asked>,
+/** Settles the call and returns the response. Adds the requested parts that the upstream omitted. */
+const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>, Facts>(
+  kind: Kind<Model, Asked, Facts>,
   asked: Asked,
   admission: Admission,
   measured: Measured,
   answer: Answered,
-  room: Room | undefined
+  call: SingleCall<unknown>
 ) {
-  if (answer.lost) {
+  const shown = answer.lost ? undefined : yield* shownOf(kind, asked, answer, call)
+  if (shown === undefined) {
     yield* admission.settle({ ...measured, error_type: "busy" })
     return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
   }
-  let completed = kind.completed(asked, answer.body)
-  if (completed !== undefined && answer.emptied !== undefined) {
-    const whole = yield* filledIn(kind, asked, answer.body, answer.bytes, answer.emptied)
-    completed = kind.completed(asked, whole) ?? whole
-  }
-  const bytes = completed === undefined ? answer.bytes : Buffer.from(JSON.stringify(completed))
-  room?.become(bytes.length)
+  const { bytes, value } = shown
+  call.room?.become(bytes.length)
   const ended = { ...measured, answer_hash: yield* bodyHashInPieces(bytes) }
-  if (answer.emptied !== undefined)
-    return yield* admission.answer(ended, (receipt): SingleAnswer => new LongAnswer(bytes, receipt))
-  return yield* admission.answer(ended, (receipt): SingleAnswer => ({
-    answer: completed ?? answer.body,
-    bytes,
-    receipt
-  }))
+  return yield* admission.answer(ended, (receipt): SingleAnswer =>
+    value === undefined ? new LongAnswer(bytes, receipt) : { answer: value, bytes, receipt }
+  )
 })
 
-/** The number of bytes to parse before yielding to other work. */
-const pieceOfAnswer = 256 * 1024
+/** A response for the client. A long one has no value. */
+interface Shown {
+  readonly bytes: Buffer
+  readonly value: Json | undefined
+}
 
-/** Builds the complete response: the outline with all long members filled in. */
-const filledIn = Effect.fnUntraced(function* <Asked extends Valid<unknown>>(
-  { filled, items }: Pick<Kind<never, never>, "items"> & { readonly filled: (asked: Asked, value: unknown) => unknown },
+/** Builds the response for the client. If the request or the response is long, another thread completes it. Returns `undefined` if that failed. */
+const shownOf = <Model extends Routed, Asked extends Valid<Model>, Facts>(
+  { completed, completesFromRequest, isIncomplete, protocol }: Kind<Model, Asked, Facts>,
   asked: Asked,
-  outline: Json,
-  bytes: Buffer,
-  emptied: ReadonlyArray<Place>
-) {
-  const list: Array<Json> = []
-  let next = 0
-  let since = 0
-  for (const item of outline[items.list] as ReadonlyArray<Json>) {
-    const value = item[items.long]
-    const isEmpty = typeof value === "string" || (typeof value === "object" && value !== null)
-    const place = isEmpty ? emptied[next++] : undefined
-    if (place === undefined) {
-      list.push(item)
-      continue
-    }
-    since += place.to - place.from
-    if (since > pieceOfAnswer) {
-      yield* turn
-      since = 0
-    }
-    // The surrounding quotes or brackets are included.
-    const read: unknown = JSON.parse(bytes.toString("utf8", place.from - 1, place.to + 1))
-    list.push({ ...item, [items.long]: filled(asked, read) })
+  { body, bytes, emptied }: Answered,
+  { caller, json, request }: SingleCall<unknown>
+): Effect.Effect<Shown | undefined> => {
+  const isLong = emptied !== undefined
+  if (!isIncomplete(asked, body)) return Effect.succeed({ bytes, value: isLong ? undefined : body })
+  const needed = completesFromRequest && (isLong || request instanceof LongRequest)
+  if (!isLong && !needed) {
+    const value = completed(asked, body)
+    return Effect.succeed({ bytes: Buffer.from(JSON.stringify(value)), value })
   }
-  return { ...outline, [items.list]: list } as Json
-})
+  const received = request instanceof LongRequest ? request.json : (json ?? Buffer.from(JSON.stringify(request)))
+  return Effect.map(
+    LongRequests.completed(protocol, bytes, needed ? received : undefined, caller.account_id),
+    (bytes) => bytes && { bytes, value: undefined }
+  )
+}
 
 /** A long response. It is parsed whenever `answer` is read. */
 class LongAnswer implements SingleAnswer {

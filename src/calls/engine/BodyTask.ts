@@ -1,35 +1,36 @@
-/** The tasks of the thread for long bodies (`BodyThread`) and their results. */
+/** The tasks of the engine for the thread for long bodies, and their results. `ThreadWork` does them. */
 import type { AnswerOptions } from "../../protocols/conversation/Translation.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import type { ClientProtocol, ProtocolName } from "../../upstream/models/Protocol.ts"
 import type { ModelRoute } from "../prompts/Model.ts"
+import type { Refusal, Task } from "../threads/Task.ts"
 import type { PromptParts } from "./PromptParts.ts"
 
-export interface CountTask {
+export interface CountTask extends Task<AnswerDone> {
   readonly how: "count"
   readonly client: ClientProtocol
-  readonly body: Uint8Array
 }
 
-export interface TranslateTask {
+export interface TranslateTask extends Task<AnswerDone> {
   readonly how: "translate"
   readonly client: ClientProtocol
   readonly vendor: ProtocolName
   readonly options: AnswerOptions
-  readonly body: Uint8Array
 }
 
+/** The routes whose requests are prompts: those of the client protocols, and the one that counts a prompt's tokens in the Messages protocol. */
+export type PromptRoute = ClientProtocol | "count_tokens"
+
 /** Reads a prompt. The thread keeps the last prompt that it has read, so that it need not parse it again to translate it. */
-export interface ReadTask {
+export interface ReadTask extends Task<ReadDone> {
   readonly how: "read"
   /** Identifies the prompt for a later `WriteTask`. */
   readonly prompt: number
-  readonly client: ClientProtocol
-  readonly body: Uint8Array
+  readonly route: PromptRoute
 }
 
-/** Translates a prompt for a vendor. */
-export interface WriteTask {
+/** Translates a prompt for a vendor. `body` is the client's JSON. */
+export interface WriteTask extends Task<WriteDone> {
   readonly how: "write"
   readonly prompt: number
   readonly client: ClientProtocol
@@ -37,11 +38,9 @@ export interface WriteTask {
   readonly route: Pick<ModelRoute, "model" | "limit_field">
   readonly limit: number | undefined
   readonly stream: boolean
-  /** The client's JSON. */
-  readonly body: Uint8Array
+  /** Whether the upstream requires the hash of the translation. */
+  readonly hashes: boolean
 }
-
-export type Task = CountTask | TranslateTask | ReadTask | WriteTask
 
 /** The result of reading an answer. */
 export interface AnswerDone {
@@ -55,13 +54,6 @@ export interface AnswerDone {
   readonly tokens_counted: number
   /** The ids in an answer that was not translated. */
   readonly ids: ReadonlyArray<string>
-}
-
-/** The members of an `InvalidRequest`. */
-export interface Refusal {
-  readonly message: string
-  readonly field: string
-  readonly rule: string
 }
 
 export interface ReadDone {
@@ -80,12 +72,7 @@ export interface WriteDone {
   readonly body: Uint8Array
   /** The body of the vendor's request. */
   readonly bytes: Uint8Array | undefined
+  /** The SHA-256 of these bytes, in hexadecimal, if the task requires it. */
+  readonly sha256: string | undefined
   readonly refusal: Refusal | undefined
 }
-
-/** The thread could not do a task, because its code threw an error with this message. */
-export interface Failed {
-  readonly failed: string
-}
-
-export type Done = AnswerDone | ReadDone | WriteDone | Failed

@@ -93,6 +93,7 @@ import type { Choice, Chooser } from "./Choice.ts"
 import * as LongAnswers from "./LongAnswers.ts"
 import * as LongPrompts from "./LongPrompts.ts"
 import * as Translated from "./Translated.ts"
+import { lost } from "../threads/BodyThreads.ts"
 import { pairOf } from "./Translated.ts"
 import type { Pair } from "./Translated.ts"
 import { beyondIn, costOf, tokensOf } from "../prompts/Tokens.ts"
@@ -406,10 +407,18 @@ const reachableLong = Effect.fnUntraced(function* (
     const hindered =
       pair === undefined
         ? protocol.refusal?.(prompt, way)
-        : Either.isLeft(yield* LongPrompts.translate(long, pair, route, streams, usualLimit(model, prompt, route)))
+        : Either.isLeft(
+            yield* LongPrompts.translate(long, translatedRoute(way, pair), streams, usualLimit(model, prompt, route))
+          )
     if (hindered === undefined || hindered === false) break
   }
   return reachable(protocol, usual, model, prompt, headers, streams)
+})
+
+const translatedRoute = ({ route, upstream }: Way, pair: Pair): LongPrompts.TranslatedRoute => ({
+  pair,
+  route,
+  hashes: upstream.signs
 })
 
 /** Returns the ways whose price is known, and the request's extras. `Left` holds the reason why there are none. */
@@ -637,10 +646,10 @@ const attempt = <A>(
 ): Effect.Effect<Metered<A>, AttemptProblem | Spent> => {
   const { long } = relayed.prompt
   const { pair, route } = way
-  if (long !== undefined && long.json.length === 0) return LongPrompts.lost
+  if (long !== undefined && long.json.length === 0) return lost
   if (long === undefined || pair === undefined) return asking(relayed, plan, way, is_last)
   const limit = route.limit_field === "none" ? undefined : plan.limit
-  return Effect.flatMap(LongPrompts.translate(long, pair, route, relayed.form.streams, limit), () =>
+  return Effect.flatMap(LongPrompts.translate(long, translatedRoute(way, pair), relayed.form.streams, limit), () =>
     asking(relayed, plan, way, is_last)
   )
 }
@@ -665,7 +674,8 @@ const asking = <A>(
       method: "POST",
       path: way.path,
       headers: headers === undefined || way.speaks !== protocol ? way.headers : { ...way.headers, ...headers },
-      body: body.right
+      body: body.right,
+      sha256: way.pair === undefined ? undefined : prompt.long?.translations.get(way.route)?.sha256
     },
     admission,
     model,

@@ -2,7 +2,7 @@
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
-import { parse, parseInPieces } from "../../http/transport/Json.ts"
+import { parse } from "../../http/transport/Json.ts"
 import type { Reply } from "../../http/transport/Reply.ts"
 import type { Beside } from "../../http/idempotency/Idempotency.ts"
 import type { Caller } from "../../kernel/Caller.ts"
@@ -12,7 +12,8 @@ import type { ProblemInstance } from "../../kernel/Problem.ts"
 import { meteredRoutes } from "../metered/Routes.ts"
 import { headersOf, usageHeader } from "../metered/ReceiptHeaders.ts"
 import type { ClientProtocol } from "../../upstream/models/Protocol.ts"
-import { parsedMax } from "./BodyThreads.ts"
+import { parsedMax } from "../threads/BodyThreads.ts"
+import type { PromptRoute } from "./BodyTask.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
 import * as LongPrompts from "./LongPrompts.ts"
 
@@ -46,11 +47,11 @@ export const routes = Effect.fnUntraced(function* (least: Nano) {
   ) => meteredRoute({ name, body_bytes_max: requestBytesMax, answer: serve(methods, ofHeaders, shape), shape })
 })
 
-/** Returns the request body as bytes and as a parsed value. */
-export const bodyOf = Effect.fnUntraced(function* (inbound: Inbound) {
+/** Reads the prompt of a route. Another thread reads a long one, and then there is no `json`. */
+export const promptOf = Effect.fnUntraced(function* (route: PromptRoute, caller: Caller, inbound: Inbound) {
   const json = yield* inbound.read(requestBytesMax)
-  const parsed = yield* parseInPieces(json)
-  return Either.isLeft(parsed) ? yield* parsed.left : { json, prompt: parsed.right }
+  if (json.length > parsedMax) return { prompt: yield* LongPrompts.read(route, json, caller.account_id) }
+  return { json, prompt: yield* parse(json) }
 })
 
 const serve = <E extends ProblemInstance<string>>(

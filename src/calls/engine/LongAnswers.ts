@@ -9,8 +9,9 @@ import type { JsonOutline } from "../../kernel/JsonOutline.ts"
 import type { AnswerOptions } from "../../protocols/conversation/Translation.ts"
 import { noUsage } from "../../protocols/conversation/Usage.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
-import type { AnswerDone, CountTask, Failed, TranslateTask } from "./BodyTask.ts"
-import { movable, onThread, returned } from "./BodyThreads.ts"
+import { movable, readOnThread } from "../threads/BodyThreads.ts"
+import { bufferOf } from "../threads/Task.ts"
+import type { CountTask, TranslateTask } from "./BodyTask.ts"
 import type { Completed } from "./Engine.ts"
 import type { Protocol } from "../prompts/Protocol.ts"
 import { tokensOfString } from "../prompts/Tokens.ts"
@@ -67,17 +68,17 @@ export const read = Effect.fnUntraced(function* ({
   if (pair !== undefined) {
     const reported = () => pair.vendor.usageOf(answer.usage ?? answer.usageMetadata) ?? noUsage
     if (body === undefined) return right(undefined, undefined, reported())
-    const task = {
+    const task: TranslateTask = {
       how: "translate",
       client: protocol.name,
       vendor: pair.vendor.protocol,
       options: yield* options(),
       body: movable(body)
-    } as const
-    const done = yield* readOn(task, account)
+    }
+    const done = yield* readOnThread(task, account)
     if (done === undefined) return right(undefined, undefined, reported())
     if (done.fault !== undefined) return Either.left(done.fault)
-    return right(returned(done.bytes), done.hash, done.usage!, done.tokens_counted)
+    return right(bufferOf(done.bytes), done.hash, done.usage!, done.tokens_counted)
   }
 
   const fault = protocol.faultIn(answer)
@@ -88,7 +89,8 @@ export const read = Effect.fnUntraced(function* ({
   if (body === undefined || (reports && !needsIds)) {
     return right(body, hash, usage)
   }
-  const counted = yield* readOn({ how: "count", client: protocol.name, body: Uint8Array.from(body) }, account)
+  const task: CountTask = { how: "count", client: protocol.name, body: new Uint8Array(body) }
+  const counted = yield* readOnThread(task, account)
   if (counted?.fault !== undefined) return Either.left(counted.fault)
   // If the thread died, only the answer's own id is known.
   return right(body, hash, usage, counted?.tokens_counted, counted?.ids ?? protocol.handedOutIn?.(answer))
@@ -108,9 +110,3 @@ export class LongCompletion implements Completed<unknown> {
     return JSON.parse(this.bytes.toString())
   }
 }
-
-/** Reads an answer on the thread. Returns `undefined` if that failed. */
-const readOn = (task: CountTask | TranslateTask, account: string): Effect.Effect<AnswerDone | undefined> =>
-  Effect.map(onThread(task, account), (done: AnswerDone | Failed | undefined) =>
-    done === undefined || "failed" in done ? undefined : done
-  )

@@ -1,12 +1,13 @@
 /** Handles prompts that are too long to parse on the main thread. A separate thread reads and translates them (`BodyThreads`). */
 import { Effect, Either } from "effect"
-import { Busy, busyFor } from "../../kernel/Busy.ts"
+import type { Busy } from "../../kernel/Busy.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { ClientProtocol } from "../../upstream/models/Protocol.ts"
 import type { ModelRoute } from "../prompts/Model.ts"
 import type { LongText, Translation, ValidPrompt } from "../prompts/Prompt.ts"
-import type { Failed } from "./BodyTask.ts"
-import { movable, onThread, returned } from "./BodyThreads.ts"
+import { doneOnThread, movable } from "../threads/BodyThreads.ts"
+import { bufferOf } from "../threads/Task.ts"
+import type { PromptRoute, ReadTask, WriteTask } from "./BodyTask.ts"
 import type { Pair } from "./Translated.ts"
 
 /** A valid prompt whose long members were not read on this thread. It takes the place of a parsed prompt in a call. */
@@ -33,36 +34,34 @@ interface Known {
 const known = new WeakMap<LongText, Known>()
 let prompts = 0
 
-/** The prompt's bytes are gone, because the thread ended while it had them. */
-export const lost = new Busy({
-  message: "the request could not be read beside other large requests; try again shortly",
-  retry_after: busyFor
-})
-
-/** Fails unless the thread has done its task. Like an error on this thread, an error on the other thread is a defect. */
-const settled = <Done extends object>(done: Done | Failed | undefined): Effect.Effect<Done, Busy> => {
-  if (done === undefined) return Effect.zipRight(Effect.logError("the thread for large bodies ended"), lost)
-  return "failed" in done ? Effect.die(new Error(done.failed)) : Effect.succeed(done)
-}
-
 /** Reads a prompt of this account. The bytes must not be used afterwards. */
 export const read = (
-  client: ClientProtocol,
+  route: PromptRoute,
   json: Buffer,
   account: string
 ): Effect.Effect<LongPrompt, InvalidRequest | Busy> => {
   const prompt = ++prompts
-  return onThread({ how: "read", prompt, client, body: movable(json) }, account).pipe(
-    Effect.flatMap(settled),
-    Effect.flatMap(({ body, hash, parts, refusal }): Effect.Effect<LongPrompt, InvalidRequest> => {
+  const task: ReadTask = { how: "read", prompt, route, body: movable(json) }
+  return Effect.flatMap(
+    doneOnThread(task, account),
+    ({ body, hash, parts, refusal }): Effect.Effect<LongPrompt, InvalidRequest> => {
       if (parts === undefined) return new InvalidRequest(refusal!)
       const { body: rest, prompt: figures, ...facts } = parts
-      const long: LongText = { ...facts, json: returned(body), hash, translations: new Map() }
-      known.set(long, { prompt, client, account })
+      const long: LongText = { ...facts, json: bufferOf(body), hash, translations: new Map() }
+      // A prompt that is only counted is never translated.
+      if (route !== "count_tokens") known.set(long, { prompt, client: route, account })
       const value = JSON.parse(rest) as ValidPrompt["body"]
       return Effect.succeed(new LongPrompt({ ...figures, body: value, json: undefined, long }))
-    })
+    }
   )
+}
+
+/** A route and its translation. */
+export interface TranslatedRoute {
+  readonly pair: Pair
+  readonly route: ModelRoute
+  /** Whether the upstream requires the hash of the translation. */
+  readonly hashes: boolean
 }
 
 /**
@@ -71,8 +70,7 @@ export const read = (
  */
 export const translate = (
   long: LongText,
-  { vendor }: Pair,
-  route: ModelRoute,
+  { hashes, pair, route }: TranslatedRoute,
   stream: boolean,
   limit: number | undefined
 ): Effect.Effect<Translation["body"], Busy> => {
@@ -80,25 +78,23 @@ export const translate = (
   if (before !== undefined && before.limit === limit) return Effect.succeed(before.body)
   const { account, ...about } = known.get(long)!
   const { limit_field, model } = route
-  const task = {
+  const task: WriteTask = {
     how: "write",
     ...about,
-    vendor: vendor.protocol,
+    vendor: pair.vendor.protocol,
     route: { limit_field, model },
     limit,
     stream,
+    hashes,
     body: movable(long.json)
-  } as const
-  return onThread(task, account).pipe(
-    Effect.flatMap(settled),
-    Effect.map(({ body, bytes, refusal }) => {
-      long.json = returned(body)
-      const translated: Translation["body"] =
-        bytes === undefined ? Either.left(new InvalidRequest(refusal!)) : Either.right([returned(bytes)])
-      // Only one translation is kept, because it is long. Refusals are short.
-      for (const [other, { body }] of long.translations) if (Either.isRight(body)) long.translations.delete(other)
-      long.translations.set(route, { limit, body: translated })
-      return translated
-    })
-  )
+  }
+  return Effect.map(doneOnThread(task, account), ({ body, bytes, refusal, sha256 }) => {
+    long.json = bufferOf(body)
+    const translated: Translation["body"] =
+      bytes === undefined ? Either.left(new InvalidRequest(refusal!)) : Either.right([bufferOf(bytes)])
+    // Only one translation is kept, because it is long. Refusals are short.
+    for (const [other, { body }] of long.translations) if (Either.isRight(body)) long.translations.delete(other)
+    long.translations.set(route, { limit, body: translated, sha256 })
+    return translated
+  })
 }

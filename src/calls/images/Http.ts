@@ -1,13 +1,10 @@
 import { HttpApiBuilder } from "@effect/platform"
-import { Clock, Effect, Either, Schema } from "effect"
-import { createHash } from "node:crypto"
+import { Clock, Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
 import { Gate } from "../../books/gate/Gate.ts"
-import { json, longJson } from "../../http/transport/Body.ts"
+import { json } from "../../http/transport/Body.ts"
 import { CurrentCaller } from "../../http/lanes/Caller.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
-import { formOf } from "../../http/transport/Multipart.ts"
-import type { FilePart } from "../../http/transport/Multipart.ts"
 import { openAiRefusal } from "../../http/contract/OpenAiRefusal.ts"
 import { raw } from "../../http/lanes/Raw.ts"
 import * as Reply from "../../http/transport/Reply.ts"
@@ -15,8 +12,6 @@ import { affordable } from "../../http/idempotency/BeforeBody.ts"
 import { Idempotency, refusalIn } from "../../http/idempotency/Idempotency.ts"
 import { Busy, busyFor } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
-import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
-import { base64Of } from "../../upstream/wire/LongText.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import { usualAnswer } from "../../kernel/Room.ts"
@@ -29,9 +24,9 @@ import { labelled, meteredRoutes } from "../metered/Routes.ts"
 import { chargeHeader, rateHeadersOf } from "../metered/ReceiptHeaders.ts"
 import { ImagesApi } from "./Api.ts"
 import { encoded } from "./Encoded.ts"
-import { ImageRequest } from "./Image.ts"
 import type { ImageAnswer } from "./Image.ts"
-import { imageTypeOf, OpenAiEditFields, OpenAiImageRequest } from "./OpenAi.ts"
+import * as LongRequests from "./LongRequests.ts"
+import { OpenAiImageRequest } from "./OpenAi.ts"
 import type { Creation, OpenAiImages } from "./OpenAi.ts"
 import { listOf, priceOf, sizesOf } from "./Prices.ts"
 import { ImagesNotFetched, ImagesPending, ImagesTooLarge } from "./Problems.ts"
@@ -43,8 +38,8 @@ import type { ImageJob, ImagesContract } from "./Images.ts"
 /** The maximum size of a request body, in bytes. A body can contain a source image. */
 const bodyBytesMax = 32 * 1024 * 1024
 
-const decode = longJson(ImageRequest)
-const read = (inbound: Inbound) => Effect.flatMap(inbound.read(bodyBytesMax), decode)
+const read = (caller: Caller, inbound: Inbound) =>
+  Effect.flatMap(inbound.read(bodyBytesMax), (bytes) => LongRequests.generation(bytes, caller.account_id))
 
 const answerOf = ({ error, images, provider, request_id, status }: ImageJob): ImageAnswer => ({
   request_id,
@@ -70,43 +65,15 @@ const imagesBytesMax = 64 * 1024 * 1024
 
 const decodeCreation = json(OpenAiImageRequest)
 const readCreation = (inbound: Inbound) => Effect.flatMap(inbound.read(creationBytesMax), decodeCreation)
-const decodeEdit = Schema.decodeUnknownEither(OpenAiEditFields)
 
-const readEdit = (inbound: Inbound) =>
+const readEdit = (caller: Caller, inbound: Inbound) =>
   inbound.read(formBytesMax).pipe(
     Effect.catchTag("PayloadTooLarge", () => new ImagesTooLarge()),
-    Effect.flatMap((bytes) => editOf(inbound.header("content-type") ?? "", bytes))
+    Effect.flatMap((bytes) => {
+      const type = inbound.header("content-type") ?? ""
+      return LongRequests.edit(type, bytes, inbound.header("idempotency-key") !== undefined, caller.account_id)
+    })
   )
-
-/** An edit and the hash of its content. The form's bytes differ on each retry, because clients choose a new boundary. */
-interface Edit {
-  readonly creation: Creation
-  readonly fingerprint: () => string
-}
-
-const fingerprintOf = (fields: object, files: ReadonlyArray<FilePart>): string => {
-  const hash = createHash("sha256").update(JSON.stringify(fields))
-  for (const { bytes, field } of files) hash.update(`\0${field}\0${bytes.length}\0`).update(bytes)
-  return hash.digest("hex")
-}
-
-const editOf = Effect.fnUntraced(function* (type: string, bytes: Buffer): Effect.fn.Return<Edit, InvalidRequest> {
-  const { files, texts } = yield* formOf(type, bytes)
-  const fields = yield* Either.mapLeft(decodeEdit({ ...texts }), InvalidRequest.ofDecoding)
-  const images: Array<string> = []
-  const masks: Array<string> = []
-  for (const { bytes, field } of files) {
-    const of = field === "image" || field === "image[]" ? images : field === "mask" ? masks : undefined
-    if (of === undefined) return yield* InvalidRequest.of(field, "is not a file field of this form")
-    const media = imageTypeOf(bytes)
-    if (media === undefined) return yield* InvalidRequest.of(field, "must be a PNG, JPEG or WebP image")
-    of.push(`data:${media};base64,${yield* base64Of(bytes)}`)
-  }
-  if (images.length === 0) return yield* InvalidRequest.of("image", "must be the image to edit")
-  if (masks.length > 1) return yield* InvalidRequest.of("mask", "must be a single image")
-  const creation: Creation = { ...fields, images, mask: masks[0] }
-  return { creation, fingerprint: () => fingerprintOf(fields, files) }
-})
 
 /** Builds the job's response in OpenAI's format, or fails with the job's problem. */
 const openAiReplyOf = Effect.fnUntraced(function* (
@@ -177,15 +144,15 @@ const generation = Effect.gen(function* () {
     body_bytes_max: bodyBytesMax,
     answer: (caller, inbound, beside) =>
       Effect.map(
-        Effect.flatMap(read(inbound), (request) =>
-          Effect.flatMap(forEndUser(caller, request), (caller) => images.generate({ caller, request, beside }))
+        Effect.flatMap(read(caller, inbound), ({ request, texts }) =>
+          Effect.flatMap(forEndUser(caller, request), (caller) => images.generate({ caller, request, texts, beside }))
         ),
         replyOf
       ),
     // The first response was not stored, but its job exists.
     resume: (caller, inbound, call) =>
       Effect.map(
-        Effect.flatMap(read(inbound), (request) => images.ofCall({ caller, request, call })),
+        Effect.flatMap(read(caller, inbound), ({ request }) => images.ofCall({ caller, request, call })),
         (job) => (job === undefined ? job : replyOf(job))
       )
   })
@@ -229,7 +196,7 @@ const edits = Effect.gen(function* () {
     ifAffordable(
       caller,
       inbound,
-      Effect.flatMap(readEdit(inbound), ({ creation, fingerprint }) =>
+      Effect.flatMap(readEdit(caller, inbound), ({ creation, fingerprint, texts }) =>
         idempotency.once(
           caller,
           inbound.header("idempotency-key"),
@@ -237,7 +204,9 @@ const edits = Effect.gen(function* () {
           (beside) =>
             withRoom(inbound, creation, (room) =>
               forEndUser(caller, creation).pipe(
-                Effect.flatMap((caller) => images.create({ caller, creation, endpoint: "images/edits", beside })),
+                Effect.flatMap((caller) =>
+                  images.create({ caller, creation, texts, endpoint: "images/edits", beside })
+                ),
                 Effect.flatMap((job) => openAiReplyOf(images, job, creation.response_format, room))
               )
             ),

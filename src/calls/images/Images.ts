@@ -18,6 +18,7 @@ import { Jobs } from "../media/Jobs.ts"
 import * as Download from "../../upstream/wire/Download.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
 import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
+import type { LongTexts } from "../../upstream/wire/LongText.ts"
 import { UpstreamBusy, UpstreamFailed, UpstreamRejected } from "../../upstream/wire/Problems.ts"
 import { pick } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
@@ -51,12 +52,16 @@ export interface ImagesContract {
   readonly generate: (call: {
     readonly caller: Caller
     readonly request: ImageRequest
+    /** The request's long strings, if another thread has read them. */
+    readonly texts?: LongTexts | undefined
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
   /** Submits a job with OpenAI's fields and waits up to `CreationPatience` for the images. Returns the state of the job. */
   readonly create: (call: {
     readonly caller: Caller
     readonly creation: Creation
+    /** The creation's long strings, if another thread has read them. */
+    readonly texts?: LongTexts | undefined
     /** The route's name in usage records; `images/generations` by default. */
     readonly endpoint?: string | undefined
     readonly beside?: Claim["beside"]
@@ -135,7 +140,7 @@ const make = Effect.gen(function* () {
 })
 
 const generate = (parts: Parts): ImagesContract["generate"] =>
-  Effect.fn("Images.generate")(function* ({ beside, caller, request }) {
+  Effect.fn("Images.generate")(function* ({ beside, caller, request, texts }) {
     const { patience, providers } = parts
     const provider = yield* pick(providers, request.provider)
     const endpoint = yield* endpointOf(provider, request)
@@ -145,15 +150,15 @@ const generate = (parts: Parts): ImagesContract["generate"] =>
       units: request.num_images,
       ...priceOf(provider, request.image_size, request.source_url !== undefined)
     }
-    const job = yield* submitted(parts, caller, provider, made, "images/generate", beside)
+    const job = yield* submitted(parts, caller, provider, { ...made, texts }, "images/generate", beside)
     return yield* answered(parts, caller, request.sync_mode ? patience : undefined, job)
   })
 
 const create = (parts: Parts): ImagesContract["create"] =>
-  Effect.fn("Images.create")(function* ({ beside, caller, creation, endpoint = "images/generations" }) {
+  Effect.fn("Images.create")(function* ({ beside, caller, creation, endpoint = "images/generations", texts }) {
     const provider = yield* providerFor(parts.providers, creation.model)
     const made = yield* madeOf(provider, creation)
-    const job = yield* submitted(parts, caller, provider, made, endpoint, beside)
+    const job = yield* submitted(parts, caller, provider, { ...made, texts }, endpoint, beside)
     return yield* answered(parts, caller, parts.creationPatience, job)
   })
 
@@ -161,7 +166,7 @@ const submitted = (
   { jobs }: Parts,
   caller: Caller,
   provider: ImageProvider,
-  { endpoint, input, price, unit, units }: Made,
+  { endpoint, input, price, texts, unit, units }: Made & Pick<Order, "texts">,
   usage_endpoint: string,
   beside: Claim["beside"]
 ): Effect.Effect<Job, UpstreamProblem | GateRefusal> => {
@@ -174,6 +179,7 @@ const submitted = (
     upstream: provider.upstream,
     endpoint,
     input,
+    texts,
     units,
     unit,
     price,

@@ -6,6 +6,7 @@ import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { NotTaken } from "../../upstream/generation/GenerationQueue.ts"
+import type { LongTexts } from "../../upstream/wire/LongText.ts"
 
 /** The route that accepted the job. Clients of the other route cannot see the job. */
 export type JobRoute = "media" | "images"
@@ -21,6 +22,8 @@ export interface Order {
   readonly endpoint: string
   /** The vendor's request body. */
   readonly input: Record<string, unknown>
+  /** The long strings of this body, if another thread has read them. */
+  readonly texts?: LongTexts | undefined
   readonly units: number
   readonly unit: string
   /** USD per unit. */

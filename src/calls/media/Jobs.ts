@@ -158,7 +158,7 @@ const submit = (parts: Parts): JobsContract["submit"] =>
   })
 
 const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: string, order: Order, now: number) =>
-  Vendor.submit(upstream, admission, order.endpoint, order.input).pipe(
+  Vendor.submit(upstream, admission, order.endpoint, order.input, order.texts).pipe(
     Effect.catchAllCause((cause) => {
       // Both changes form one transaction, because a held call without a job would never end.
       const end = admission.settleBeside(failure(errorTypeOf(order, cause)), [parts.rows.remove(id)])

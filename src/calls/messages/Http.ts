@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { contract } from "../../http/contract/Contract.ts"
-import { bodyOf, routes } from "../engine/Face.ts"
+import { promptOf, routes } from "../engine/Face.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
 import { group, raw } from "../../http/lanes/Raw.ts"
 import * as Reply from "../../http/transport/Reply.ts"
@@ -21,8 +21,9 @@ const previewOf = (inbound: Inbound): Preview => ({
 
 const counting = ({ countTokens }: MessagesContract) =>
   Effect.fnUntraced(function* (caller: Caller, inbound: Inbound) {
-    const call = { caller, ...(yield* bodyOf(inbound)), request_id: inbound.request_id, ...previewOf(inbound) }
-    const { input_tokens } = yield* countTokens(call as CountTokensCall)
+    const read = yield* promptOf("count_tokens", caller, inbound)
+    const call = { caller, ...read, request_id: inbound.request_id, ...previewOf(inbound) } as CountTokensCall
+    const { input_tokens } = yield* countTokens(call)
     return Reply.json(200, { input_tokens })
   })
 

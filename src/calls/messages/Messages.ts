@@ -12,9 +12,11 @@
 import { Clock, Context, Effect, Either, Layer } from "effect"
 import { Engine } from "../engine/Engine.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "../engine/Engine.ts"
+import { LongPrompt } from "../engine/LongPrompts.ts"
 import { findModel, Models } from "../prompts/Model.ts"
 import type { Model } from "../prompts/Model.ts"
 import { UnknownChatModel } from "../prompts/Problems.ts"
+import { writtenFor } from "../prompts/Outgoing.ts"
 import { keptById, promptTokensEstimate } from "../prompts/Prompt.ts"
 import type { ValidPrompt } from "../prompts/Prompt.ts"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -99,7 +101,7 @@ const make = Effect.gen(function* () {
       method: "POST",
       path: "/messages/count_tokens",
       headers: { ...upstream.headersFor("messages"), ...messages.headers, ...headersOf(call) },
-      body: JSON.stringify({ ...prompt.body, model: route.model })
+      body: writtenFor(prompt, { ...prompt.body, model: route.model }, messages.long_member)
     } as const
     const answer = yield* Effect.option(upstream.unbilled.exchange(request, limits))
     if (answer._tag === "None") return undefined
@@ -122,7 +124,7 @@ const make = Effect.gen(function* () {
   })
 
   const countTokens = Effect.fnUntraced(function* (call: CountTokensCall) {
-    const read = readCount(call.prompt, call.json)
+    const read = call.prompt instanceof LongPrompt ? Either.right(call.prompt.valid) : readCount(call.prompt, call.json)
     if (Either.isLeft(read)) return yield* read.left
     const model = findModel(catalogue, read.right.model)
     if (model === undefined) return yield* new UnknownChatModel(read.right.model)

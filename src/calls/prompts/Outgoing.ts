@@ -24,7 +24,10 @@ export const writtenFor = (prompt: ValidPrompt, sent: Record<string, unknown>, l
   prompt.long === undefined ? written(sent, long, prompt.json) : spliced(sent, prompt.long)
 
 /** Writes the short members and appends the bytes of the long members. */
-const spliced = (sent: Record<string, unknown>, { json, members }: LongText): ReadonlyArray<Buffer> => {
+export const spliced = (
+  sent: Record<string, unknown>,
+  { json, members }: Pick<LongText, "json" | "members">
+): ReadonlyArray<Buffer> => {
   for (const { name } of members) sent[name] = undefined
   const pieces: Array<Buffer> = [Buffer.from(JSON.stringify(sent).slice(0, -1))]
   for (const { bytes, from, name, to } of members)

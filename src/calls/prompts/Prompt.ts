@@ -215,6 +215,8 @@ export interface LongText extends LongFacts {
 export interface Translation {
   readonly limit: number | undefined
   readonly body: Either.Either<ReadonlyArray<Buffer>, InvalidRequest>
+  /** The SHA-256 of these pieces, in hexadecimal, if the upstream requires it. */
+  readonly sha256: string | undefined
 }
 
 const chatFits = fits(chat)

@@ -58,10 +58,11 @@ export interface Protocol extends Spoken {
   readonly billed: Billed
   /** The member of a request that can be long. */
   readonly long_member: string
-  /** Returns a short value that `refusal` treats like the long member's value; by default, `true`. */
-  readonly shortened?: (value: unknown) => unknown
-  /** Whether an answer repeats the other members of its request. */
-  readonly repeatsRequest?: boolean
+  /**
+   * Returns the short value that takes the place of a long member in the body; by default, `true`. `refusal` and translated answers treat it like the
+   * member's value.
+   */
+  readonly shortened?: (name: string, value: unknown) => unknown
 
   // ---- the request to an upstream ----
   /** Returns the reason why this upstream cannot be called, although it speaks the protocol. */

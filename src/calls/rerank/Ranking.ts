@@ -14,9 +14,11 @@
 import { Either, Schema } from "effect"
 import { billedOtherwise } from "../embeddings/Embedding.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
+import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
 import { UnknownModel } from "../../upstream/models/Provider.ts"
 import { tokensEstimated } from "../../upstream/models/Reported.ts"
+import type { Refusal } from "../threads/Task.ts"
 import type { RerankModel } from "./Settings.ts"
 
 const Document = Schema.Union(Schema.String, Schema.Struct({ text: Schema.String }))
@@ -55,6 +57,8 @@ export interface Amounts {
 export interface Asked {
   readonly model: RerankModel
   readonly request: RerankRequest
+  /** The length of each document, in bytes. */
+  readonly lengths: Uint32Array
   /** The amounts to reserve. */
   readonly most: Amounts
   /** The highest token count to accept from the upstream. */
@@ -64,42 +68,80 @@ export interface Asked {
 
 const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
 
-/** Validates a request and computes its bounds. `Left` contains the first broken rule. */
-export const askedOf = (models: ReadonlyArray<RerankModel>, request: unknown): Either.Either<Asked, InvalidRequest> => {
+/** The facts about a request that require its long members. */
+export interface RerankFacts {
+  /** The query's length in bytes, or 0 if it is not a non-empty string. */
+  readonly query: number
+  /** The number of documents, or 0 if there is no array of them. */
+  readonly documents: number
+  /** The length of each document, up to the first invalid one. */
+  readonly lengths: Uint32Array
+  /** The refusal of a field that changes the vendor's bill. */
+  readonly billed: Refusal | undefined
+}
+
+const noFacts: RerankFacts = { query: 0, documents: 0, lengths: new Uint32Array(), billed: undefined }
+
+export const factsOf = (request: unknown): RerankFacts => {
+  if (!isObject(request)) return noFacts
+  const { documents, query } = request
+  const list: ReadonlyArray<unknown> = Array.isArray(documents) ? documents : []
+  const wrong = list.findIndex((one) => typeof one !== "string" && !(isObject(one) && typeof one.text === "string"))
+  return {
+    query: typeof query === "string" ? Buffer.byteLength(query) : 0,
+    documents: list.length,
+    lengths: Uint32Array.from(wrong === -1 ? list : list.slice(0, wrong), bytesOf),
+    billed: billedOtherwise(request)
+  }
+}
+
+/**
+ * Validates a request and computes its bounds. `Left` holds the first broken rule. If the facts are given, the request's long members may have other
+ * values of the same types.
+ */
+export const askedOf = (
+  models: ReadonlyArray<RerankModel>,
+  request: unknown,
+  facts = factsOf(request)
+): Either.Either<Asked, InvalidRequest> => {
   if (!isObject(request)) return refused("", "must be a JSON object")
-  const { documents, model: name, query, return_documents = null, top_n = null } = request
+  const { model: name, return_documents = null, top_n = null } = request
   if (typeof name !== "string" || name === "") return refused("model", "must be a model's id")
   const model = models.find(({ id }) => id === name)
   if (model === undefined) {
     const ids = models.map(({ id }) => id)
     return Either.left(new UnknownModel(name, ids))
   }
-  if (typeof query !== "string" || query === "") return refused("query", "must be a non-empty string")
-  if (!Array.isArray(documents) || documents.length === 0)
-    return refused("documents", "must be a non-empty array of documents")
-  if (documents.length > model.documents_max)
-    return refused("documents", `must contain at most ${model.documents_max} documents`)
-  const wrong = documents.findIndex(
-    (one) => typeof one !== "string" && !(isObject(one) && typeof one.text === "string")
-  )
-  if (wrong !== -1) return refused(`documents.${wrong}`, "must be a string, or an object with a string `text`")
+  const broken = brokenRule(model, facts)
+  if (broken !== undefined) return refused(...broken)
   if (top_n !== null && !(Number.isInteger(top_n) && (top_n as number) >= 1)) {
     return refused("top_n", "must be a whole number of at least 1")
   }
   if (return_documents !== null && typeof return_documents !== "boolean") {
     return refused("return_documents", "must be true or false")
   }
-  const priced = billedOtherwise(request)
-  if (priced !== undefined) return Either.left(priced)
-  const lengths = documents.map(bytesOf)
-  const asked = Buffer.byteLength(query)
+  const { billed, lengths, query } = facts
+  if (billed !== undefined) return Either.left(new InvalidRequest(billed))
   return Either.right({
     model,
     request: request as unknown as RerankRequest,
-    most: amountsOf(model, asked, lengths, (bytes) => bytes),
-    context: contextOf(model, asked, lengths),
-    estimate: amountsOf(model, asked, lengths, tokensEstimated)
+    lengths,
+    most: amountsOf(model, query, lengths, (bytes) => bytes),
+    context: contextOf(model, query, lengths),
+    estimate: amountsOf(model, query, lengths, tokensEstimated)
   })
+}
+
+/** Returns the first rule that the query or the documents break, with its field. */
+const brokenRule = (
+  { documents_max }: RerankModel,
+  { documents, lengths, query }: RerankFacts
+): readonly [field: string, rule: string] | undefined => {
+  if (query === 0) return ["query", "must be a non-empty string"]
+  if (documents === 0) return ["documents", "must be a non-empty array of documents"]
+  if (documents > documents_max) return ["documents", `must contain at most ${documents_max} documents`]
+  const wrong = lengths.length
+  return wrong === documents ? undefined : [`documents.${wrong}`, "must be a string, or an object with a string `text`"]
 }
 
 /** Counts the bytes of a document. For an object, all members count, because a vendor may read more than `text`. */
@@ -109,13 +151,13 @@ const bytesOf = (document: unknown): number =>
 const contextOf = (
   { added_tokens_max, input_tokens_max }: RerankModel,
   query: number,
-  documents: ReadonlyArray<number>
+  documents: Uint32Array
 ): number => documents.reduce((sum, bytes) => sum + Math.max(query + bytes + added_tokens_max, input_tokens_max), 0)
 
 const amountsOf = (
   { added_tokens_max, documents_per_search, tokens_per_document }: RerankModel,
   query: number,
-  documents: ReadonlyArray<number>,
+  documents: Uint32Array,
   tokensIn: (bytes: number) => number
 ): Amounts => {
   let tokens = 0
@@ -132,21 +174,21 @@ const amountsOf = (
 const resultBytes = 100
 
 /** Estimates the response size in bytes. A returned document is no longer than the one in the request. */
-export const answerBytesOf = ({ request: { documents, return_documents, top_n } }: Asked): number => {
-  const results = Math.min(top_n ?? documents.length, documents.length)
-  const held = return_documents === true ? documents.reduce((sum, one) => sum + bytesOf(one), 0) : 0
+export const answerBytesOf = ({ lengths, request: { return_documents, top_n } }: Asked): number => {
+  const results = Math.min(top_n ?? lengths.length, lengths.length)
+  const held = return_documents === true ? lengths.reduce((sum, bytes) => sum + bytes, 0) : 0
   return results * resultBytes + held
 }
 
 /** Returns the defect of a response, for the log, or `undefined` if the response ranks the request's documents. */
 export const faultIn =
-  ({ request }: Asked) =>
+  ({ lengths }: Asked) =>
   ({ results }: Readonly<Record<string, unknown>>): string | undefined => {
     const isResult = (one: unknown) =>
       isObject(one) &&
       typeof one.relevance_score === "number" &&
       Number.isInteger(one.index) &&
-      request.documents[one.index as number] !== undefined
+      lengths[one.index as number] !== undefined
     // A repeated index would return the same document twice.
     const isOrder = (all: ReadonlyArray<{ readonly index: number }>) =>
       new Set(all.map(({ index }) => index)).size === all.length
@@ -165,16 +207,24 @@ export const reported = ({
   return { tokens: prompt_tokens ?? total_tokens ?? input_tokens, searches: search_units }
 }
 
-/** Adds the requested documents that the upstream omitted. Returns `undefined` if none are missing. */
+type Results = ReadonlyArray<Readonly<Record<string, unknown>>>
+
+/** The members of a response that may be long: the documents. */
+export const longMembers: LongMembers = { names: new Set(["document"]), depth: 3 }
+
+/** Returns whether the upstream omitted requested documents. */
+export const isIncomplete = ({ request }: Asked, { results }: Readonly<Record<string, unknown>>): boolean =>
+  request.return_documents === true && !(results as Results).every(({ document }) => document !== undefined)
+
+/** Adds the documents that the upstream omitted. */
 export const withDocuments = (
-  { request }: Asked,
-  body: Readonly<Record<string, unknown>>
-): Record<string, unknown> | undefined => {
-  const results = body.results as ReadonlyArray<Readonly<Record<string, unknown>>>
-  if (request.return_documents !== true || results.every(({ document }) => document !== undefined)) return undefined
+  body: Readonly<Record<string, unknown>>,
+  documents: ReadonlyArray<unknown>
+): Record<string, unknown> => {
   const documentOf = (index: unknown) => {
-    const document = request.documents[index as number]
+    const document = documents[index as number]
     return typeof document === "string" ? { text: document } : document
   }
+  const results = body.results as Results
   return { ...body, results: results.map((one) => ({ ...one, document: one.document ?? documentOf(one.index) })) }
 }

@@ -8,8 +8,8 @@ import { charge } from "../../kernel/Price.ts"
 import type { PriceLine } from "../../books/prices/Lines.ts"
 import { believed } from "../../upstream/models/Reported.ts"
 import { measuredOf } from "../metered/Measured.ts"
-import { answerBytesOf, askedOf, faultIn, reported, withDocuments } from "./Ranking.ts"
-import type { Amounts, Asked, RerankRequest } from "./Ranking.ts"
+import { answerBytesOf, askedOf, faultIn, isIncomplete, longMembers, reported, withDocuments } from "./Ranking.ts"
+import type { Amounts, Asked, RerankFacts, RerankRequest } from "./Ranking.ts"
 import { RerankModels } from "./Settings.ts"
 import type { RerankModel } from "./Settings.ts"
 
@@ -38,16 +38,17 @@ const make = Effect.gen(function* () {
     noun: "rerank model",
     models,
     long: "documents",
-    items: { list: "results", long: "document" },
-    filled: (_, document) => document,
-    askedOf: (request) => askedOf(models, request),
+    longMembers,
+    askedOf: (request, facts?: RerankFacts) => askedOf(models, request, facts),
     pricesOf: priceLines,
     leastOf: (model) => costOf(model, { tokens: 1, searches: 1 }),
     mostOf: ({ model, most }: Asked) => costOf(model, most),
     tokensOf: ({ most }) => most.tokens,
     answerBytesOf,
     faultIn,
-    completed: withDocuments,
+    isIncomplete,
+    completed: ({ request }, answer) => withDocuments(answer, request.documents),
+    completesFromRequest: true,
     reports: (answer) => Object.values(reported(answer)).some((figure) => figure !== undefined),
     measuredOf: usedBy
   })

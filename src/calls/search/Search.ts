@@ -25,6 +25,8 @@ import type { UnknownProvider } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import type { SearchAsk, SearchResult } from "../../upstream/search/SearchVendor.ts"
 import { measuredOf } from "../metered/Measured.ts"
+import { movable, parsedMax, readOnThread } from "../threads/BodyThreads.ts"
+import type { ReadResultsTask, ResultsDone } from "./BodyTask.ts"
 import { defaultDepth, priceOf, searchVendors } from "./Provider.ts"
 import type { SearchQuery } from "./Query.ts"
 import { SearchProviders } from "./Settings.ts"
@@ -71,7 +73,8 @@ const make = Effect.gen(function* () {
   const upstreamOf = yield* upstreamLookup("search provider", providers)
   const versions = yield* PriceVersions
 
-  const search: SearchContract["search"] = Effect.fnUntraced(function* ({ caller, query, request_id, room }) {
+  const search: SearchContract["search"] = Effect.fnUntraced(function* (call) {
+    const { caller, query, request_id, room } = call
     const provider = yield* pick(providers, query.provider)
     if (room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
     const depth = query.search_depth || defaultDepth
@@ -90,7 +93,7 @@ const make = Effect.gen(function* () {
       request_id
     } as const
     return yield* gate.meter(claim, (admission) =>
-      ask(admission, provider, { ...query, search_depth: depth }, cost, request_id, room)
+      ask(admission, provider, { ...query, search_depth: depth }, cost, call)
     )
   })
 
@@ -99,8 +102,7 @@ const make = Effect.gen(function* () {
     provider: SearchProvider,
     query: SearchAsk,
     cost: Nano,
-    request_id: string | undefined,
-    room: Room | undefined
+    { caller: { account_id: account }, request_id, room }: SearchCall
   ) {
     const upstream = upstreamOf(provider.upstream)
     const vendor = searchVendors[provider.vendor]
@@ -116,16 +118,16 @@ const make = Effect.gen(function* () {
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
       return yield* failed(upstream.name, tooLong, request_id)
     }
-    if (answer.lost !== undefined) {
+    const read = answer.lost === undefined ? yield* readResults(answer.body, provider, query, account) : undefined
+    if (read === undefined) {
       yield* admission.settle({ ...measured, error_type: "busy" })
       return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
     }
-    const json = readJson(answer.body)
-    const results = json === undefined ? undefined : vendor.results(json.value)
+    const { results } = read
     if (results === undefined) return yield* failed(upstream.name, "the response contains no results", request_id)
     return yield* admission.answer(measured, (receipt): SearchResults => ({
       query: query.query,
-      results: results.slice(0, query.max_results),
+      results,
       provider: provider.id,
       receipt
     }))
@@ -133,3 +135,19 @@ const make = Effect.gen(function* () {
 
   return { search } satisfies SearchContract
 })
+
+/** Reads the first results of a response. Another thread reads a long one. Returns `undefined` if the response was lost. */
+const readResults = (
+  body: Buffer,
+  { vendor }: SearchProvider,
+  { max_results }: SearchAsk,
+  account: string
+): Effect.Effect<ResultsDone | undefined> => {
+  if (body.length > parsedMax) {
+    const task: ReadResultsTask = { how: "read_results", vendor, max_results, body: movable(body) }
+    return readOnThread(task, account)
+  }
+  const json = readJson(body)
+  const results = json && searchVendors[vendor].results(json.value)
+  return Effect.succeed({ results: results?.slice(0, max_results) })
+}

@@ -1,7 +1,7 @@
 /** Formats transcripts as OpenAI's route does. Subtitles are built from the provider's timed segments. */
 import { isObject } from "../../upstream/wire/Failures.ts"
 import type { TranscriptFormat } from "./Fields.ts"
-import type { Transcript } from "./Transcription.ts"
+import type { Transcript, TranscriptionChoice } from "./Transcription.ts"
 
 /** A text segment with its times, in seconds. */
 interface Segment {
@@ -11,7 +11,7 @@ interface Segment {
 }
 
 /** Returns the segments of a verbose response, or `undefined` if there are none or a segment lacks its text or times. */
-export const segmentsIn = ({ segments }: Readonly<Record<string, unknown>>): ReadonlyArray<Segment> | undefined =>
+const segmentsIn = ({ segments }: Readonly<Record<string, unknown>>): ReadonlyArray<Segment> | undefined =>
   Array.isArray(segments) && segments.every(isSegment) ? segments : undefined
 
 const isSegment = (value: unknown): value is Segment =>
@@ -19,6 +19,27 @@ const isSegment = (value: unknown): value is Segment =>
 
 const isTime = (value: unknown): boolean => typeof value === "number" && value >= 0 && Number.isFinite(value)
 
+/** Returns the defect of a response, for the log. */
+export const faultIn = (
+  answer: Readonly<Record<string, unknown>>,
+  detail: TranscriptionChoice["detail"]
+): string | undefined => {
+  if (typeof answer.text !== "string") return "the response contains no text"
+  return detail === "segments" && segmentsIn(answer) === undefined ? "the response contains no segments" : undefined
+}
+
+/** The segments of a response in both formats of subtitles. */
+export interface Subtitles {
+  readonly srt: string
+  readonly vtt: string
+}
+
+export const subtitlesOf = (answer: Readonly<Record<string, unknown>>): Subtitles => {
+  const segments = segmentsIn(answer) ?? []
+  return { srt: srt(segments), vtt: vtt(segments) }
+}
+
+/** A transcript in the client's format. */
 export interface Formatted {
   readonly content_type: string
   readonly body: string | Buffer
@@ -33,9 +54,8 @@ export const formatted = (transcript: Transcript, format: TranscriptFormat): For
     case "text":
       return { content_type: plain, body: `${text}\n` }
     case "srt":
-      return { content_type: plain, body: srt(segmentsIn(upstream.body) ?? []) }
     case "vtt":
-      return { content_type: plain, body: vtt(segmentsIn(upstream.body) ?? []) }
+      return { content_type: plain, body: (upstream.long?.subtitles ?? subtitlesOf(upstream.body))[format] }
     default:
       // A response that already has the requested format is passed on unchanged.
       return {
@@ -52,7 +72,10 @@ const short = ({ duration, text }: Transcript) => ({
 
 /** Writes the transcript as server-sent events. A single event contains the complete text, because the text and the charge arrive together. */
 export const events = (transcript: Transcript): Formatted => {
-  const { text, usage } = { usage: transcript.upstream.body.usage, ...short(transcript) }
+  const { upstream } = transcript
+  // Reading a long body would parse it.
+  const reported = upstream.long === undefined ? upstream.body.usage : upstream.long.usage
+  const { text, usage } = { usage: reported, ...short(transcript) }
   const lines = [
     { type: "transcript.text.delta", delta: text },
     { type: "transcript.text.done", text, ...(usage !== undefined && { usage }) }

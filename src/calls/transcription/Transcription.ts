@@ -28,9 +28,13 @@ import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import type { Upstream } from "../../upstream/models/Upstreams.ts"
 import * as Wire from "../../upstream/wire/Wire.ts"
 import { measuredOf } from "../metered/Measured.ts"
+import { movable, parsedMax, readOnThread } from "../threads/BodyThreads.ts"
+import { bufferOf } from "../threads/Task.ts"
 import { formOf, lengthInBytes, release, secondsIn } from "./Audio.ts"
 import type { Audio } from "./Audio.ts"
-import { segmentsIn } from "./Formats.ts"
+import type { ReadTranscriptTask, TranscriptDone } from "./BodyTask.ts"
+import { faultIn } from "./Formats.ts"
+import type { Subtitles } from "./Formats.ts"
 import { extentOf, fileBytesMax, lengthOf } from "./Length.ts"
 import type { Extent } from "./Length.ts"
 import { AudioTooLarge } from "./Problems.ts"
@@ -86,6 +90,15 @@ export interface ProviderAnswer {
   readonly format: TranscriptionModel["wire_format"]
   readonly bytes: Buffer
   readonly body: Readonly<Record<string, unknown>>
+  /** The parts of a long response that the formats need. Reading `body` parses all of it. */
+  readonly long?: LongParts | undefined
+}
+
+export interface LongParts {
+  /** The usage that the response reports. */
+  readonly usage: unknown
+  /** The subtitles, if segments were requested. */
+  readonly subtitles: Subtitles | undefined
 }
 
 export interface TranscriptionQuote {
@@ -120,8 +133,8 @@ export interface TranscriptionContract {
 
 /** The maximum size of a provider's response, in bytes. A verbose response to 25 MiB of speech takes 2 MiB. */
 const answerBytesMax = 8 * 1024 * 1024
-/** Response members that can be long. */
-const long = { names: new Set(["text", "segments", "words"]), depth: 1 }
+/** Response members that may be long. */
+const longMembers = { names: new Set(["text", "segments", "words"]), depth: 1 }
 
 export class Transcription extends Context.Tag("tollgate/transcription/Transcription")<
   Transcription,
@@ -201,7 +214,7 @@ const ask = Effect.fnUntraced(function* (
   )
   admission.servedAs(Wire.vendorRequestOf(answer.headers))
   if (isRefusal(answer)) return yield* refused(upstream.name, answer)
-  return yield* settled(upstream.name, admission, chosen, call.detail, extent, answer)
+  return yield* settled(upstream.name, admission, chosen, call, extent, answer)
 })
 
 const sent = (
@@ -234,39 +247,105 @@ const sent = (
       },
       body: form.body
     },
-    { limit: answerBytesMax, read_on: admission.to_its_end, room, long }
+    { limit: answerBytesMax, read_on: admission.to_its_end, room, long: longMembers }
   )
 }
 
+/** A provider's response as far as it was read. */
+interface ReadAnswer {
+  /** The defect that makes the response unusable. */
+  readonly fault: string | undefined
+  readonly text: string
+  /** The members that report the usage. */
+  readonly reports: Readonly<Record<string, unknown>>
+  /** The response, if it has no defect. */
+  readonly answer: Omit<ProviderAnswer, "format"> | undefined
+}
+
+const unusable = (answer: Wire.Whole, fault: string): ReadAnswer => {
+  const reports = reportsIn(answer)
+  return { fault, text: textIn(reports), reports, answer: undefined }
+}
+
+const textIn = ({ text }: Readonly<Record<string, unknown>>): string => (typeof text === "string" ? text : "")
+
+/** Reads a response. Another thread reads a long one. Returns `undefined` if the response was lost. */
+const read = (
+  answer: Wire.Whole,
+  detail: TranscriptionCall["detail"],
+  account: string
+): Effect.Effect<ReadAnswer | undefined> => {
+  if (answer.lost === "no_room") return Effect.succeed(undefined)
+  if (answer.lost !== undefined) return Effect.succeed(unusable(answer, tooLong))
+  if (answer.body.length > parsedMax) return readLong(answer, detail, account)
+  const json = readJson(answer.body)
+  if (json === undefined) return Effect.succeed(unusable(answer, "the response is not a JSON object"))
+  const { bytes, value } = json
+  return Effect.succeed({
+    fault: faultIn(value, detail),
+    text: textIn(value),
+    reports: value,
+    answer: { bytes, body: value }
+  })
+}
+
+const readLong = (
+  answer: Wire.Whole,
+  detail: TranscriptionCall["detail"],
+  account: string
+): Effect.Effect<ReadAnswer | undefined> => {
+  const reports = reportsIn(answer)
+  const task: ReadTranscriptTask = { how: "read_transcript", detail, body: movable(answer.body) }
+  return Effect.map(
+    readOnThread(task, account),
+    (done) =>
+      done && {
+        fault: done.fault,
+        text: done.text,
+        reports,
+        answer: new LongAnswer(done)
+      }
+  )
+}
+
+/** A long response. Its JSON is parsed only when it is first read. */
+class LongAnswer implements Omit<ProviderAnswer, "format"> {
+  readonly bytes: Buffer
+  readonly long: LongParts
+
+  constructor({ body, subtitles, usage }: TranscriptDone) {
+    this.bytes = bufferOf(body)
+    this.long = { usage, subtitles }
+  }
+
+  get body(): Readonly<Record<string, unknown>> {
+    return JSON.parse(this.bytes.toString()) as Readonly<Record<string, unknown>>
+  }
+}
+
+/** Settles the call and returns the transcript. */
 const settled = Effect.fnUntraced(function* (
   upstream: string,
   admission: Admission,
   { model, provider }: Chosen,
-  detail: TranscriptionCall["detail"],
+  { caller, detail }: TranscriptionCall,
   extent: Extent,
   answer: Wire.Whole
 ) {
-  const { lost } = answer
-  const json = lost === undefined ? readJson(answer.body) : undefined
-  const parsed = json?.value ?? reportsIn(answer)
-  const reported = parsed.duration ?? (isObject(parsed.usage) ? parsed.usage.seconds : undefined)
-  const text = typeof parsed.text === "string" ? parsed.text : ""
-  const { duration, seconds, usage_source } = lengthOf(reported, extent, text)
+  const found = yield* read(answer, detail, caller.account_id)
+  const reports = found?.reports ?? reportsIn(answer)
+  const reported = reports.duration ?? (isObject(reports.usage) ? reports.usage.seconds : undefined)
+  const { duration, seconds, usage_source } = lengthOf(reported, extent, found?.text ?? "")
   const cost = charge([{ units: seconds, price: model.price }])
   const measured = measuredOf(cost, seconds, provider.id, { usage_source })
-  if (lost === "no_room") {
+  if (found === undefined) {
     yield* admission.settle({ ...measured, error_type: "busy" })
     return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
   }
-  const fault =
-    lost !== undefined
-      ? tooLong
-      : json === undefined
-        ? "the response is not a JSON object"
-        : faultIn(json.value, detail)
+  const { fault, text } = found
   if (fault !== undefined) {
     // An unusable response is charged if it reports a duration. A response that is too long is always charged.
-    if (lost !== undefined || (reported !== undefined && reported !== null))
+    if (answer.lost !== undefined || (reported !== undefined && reported !== null))
       yield* admission.settle({ ...measured, success: false, error_type: "upstream_error" })
     return yield* failed(upstream, fault)
   }
@@ -275,20 +354,11 @@ const settled = Effect.fnUntraced(function* (
     provider: provider.id,
     ...(duration !== undefined && { duration }),
     receipt,
-    upstream: { format: model.wire_format, bytes: json!.bytes, body: parsed }
+    upstream: Object.assign(found.answer!, { format: model.wire_format })
   }))
 })
 
-/** Returns the defect of the response, for the log, or `undefined`. */
-const faultIn = (
-  answer: Readonly<Record<string, unknown>>,
-  detail: TranscriptionCall["detail"]
-): string | undefined => {
-  if (typeof answer.text !== "string") return "the response contains no text"
-  return detail === "segments" && segmentsIn(answer) === undefined ? "the response contains no segments" : undefined
-}
-
-/** Returns the provider and model for a call. `Left` if they do not support the requested task or detail. */
+/** Returns the provider and model for a call, if they support the requested task and detail. */
 const chosen = (
   providers: ReadonlyArray<TranscriptionProvider>,
   choice: TranscriptionChoice

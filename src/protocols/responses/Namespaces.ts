@@ -30,3 +30,17 @@ export const ownName = (request: JsonObject, name: string): { readonly name: str
   }
   return { name }
 }
+
+/** Returns the namespaces among a request's tools, with nothing but the names of their tools. `ownName` finds the same names in them. */
+export const namespacesIn = (tools: unknown): ReadonlyArray<JsonObject> =>
+  listOf(tools).flatMap((tool) =>
+    isObject(tool) && tool.type === "namespace"
+      ? [
+          {
+            type: "namespace",
+            name: tool.name,
+            tools: listOf(tool.tools).flatMap((one) => (isObject(one) ? [{ name: one.name }] : []))
+          }
+        ]
+      : []
+  )

@@ -4,7 +4,9 @@ import type { Admission } from "../../books/gate/Gate.ts"
 import { isObject, messageOf, readJson, refusalOf, retryAfterOf } from "../wire/Failures.ts"
 import type { UpstreamWords } from "../wire/Failures.ts"
 import { jsonOf } from "../wire/LongText.ts"
+import type { LongTexts } from "../wire/LongText.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
+import { exceeded } from "../../kernel/JsonText.ts"
 import type { ReadsOn } from "../../kernel/ReadOn.ts"
 import { isStorable } from "../../kernel/StoredText.ts"
 import type { Upstream } from "../models/Upstreams.ts"
@@ -45,7 +47,10 @@ export type Result =
 const answerMegabytesMax = 8
 const answerBytesMax = answerMegabytesMax * 1024 * 1024
 
-/** With an outline, a result beyond the size limit is reported as `lost`. Without one, the request would fail as `Unreachable`. */
+/** The maximum number of values and names in a result. The main thread parses and stores results; long strings take it little time. */
+const resultPartsMax = 20_000
+
+/** The members to omit from a result that is too long, so that its other members can still be read. */
 const longOutput: LongMembers = { names: new Set(["url"]), depth: 3 }
 
 const whole = (value: unknown): number | null =>
@@ -65,7 +70,7 @@ const ask = (
     body,
     long,
     read_on = admission.to_its_end
-  }: { readonly body?: string | Buffer; readonly long?: LongMembers; readonly read_on?: ReadsOn } = {}
+  }: { readonly body?: WireRequest["body"]; readonly long?: LongMembers; readonly read_on?: ReadsOn } = {}
 ): Effect.Effect<Whole, VendorUnavailable> =>
   upstream
     .wire(admission)
@@ -92,9 +97,10 @@ export const submit = Effect.fnUntraced(function* (
   upstream: Upstream,
   admission: Admission,
   endpoint: string,
-  input: object
+  input: object,
+  texts?: LongTexts
 ): Effect.fn.Return<Taken, NotTaken> {
-  const answer = yield* ask(upstream, admission, "POST", `/${endpoint}`, { body: yield* jsonOf(input) })
+  const answer = yield* ask(upstream, admission, "POST", `/${endpoint}`, { body: yield* jsonOf(input, texts) })
   const { body, headers, status } = answer
   const parsed = readJson(body)?.value
   if (status >= 200 && status < 300 && isJobId(parsed?.request_id)) {
@@ -152,6 +158,10 @@ export const result = Effect.fnUntraced(function* (
   // The result would be equally long if it were requested again.
   if (lost !== undefined && status >= 200 && status < 300) {
     return { how: "failed", error_type: "media_failed", error: `the result is longer than ${answerMegabytesMax} MiB` }
+  }
+  if (status >= 200 && status < 300 && exceeded(answer.body, resultPartsMax, Infinity) !== undefined) {
+    const error = `the result has more than ${resultPartsMax} values and names`
+    return { how: "failed", error_type: "media_failed", error }
   }
   const parsed = readJson(answer.body)?.value
   if (status >= 200 && status < 300 && parsed !== undefined) return { how: "output", output: parsed }

@@ -8,8 +8,10 @@
  *   the deployment must be restarted when they change.
  */
 import aws4 from "aws4"
-import { Redacted } from "effect"
+import { Effect, Redacted } from "effect"
+import { createHash } from "node:crypto"
 import { toDate } from "../../kernel/Moment.ts"
+import { turn } from "../../kernel/Pieces.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { WireRequest } from "../wire/Wire.ts"
 
@@ -38,16 +40,47 @@ export const headerOf = (header: KeyHeader, key: Redacted.Redacted): Readonly<Re
 
 const noHeader: Readonly<Record<string, string>> = {}
 
-/** Creates a function that signs requests to one Bedrock address. A streaming body is a defect, because it cannot be signed. */
+/** The maximum number of bytes to hash before other work runs. */
+const hashedAtOnce = 256 * 1024
+
+/** Adds the body's hash to a request that is to be signed. The event loop runs between the pieces of a long body. */
+export const hashed = (request: WireRequest): Effect.Effect<WireRequest> =>
+  Effect.suspend(() => {
+    const { body, sha256 } = request
+    if (body === undefined || sha256 !== undefined) return Effect.succeed(request)
+    return Effect.map(hashOf(piecesOf(body)), (sha256) => ({ ...request, sha256 }))
+  })
+
+/** Returns the body in pieces. A streaming body is a defect, because it cannot be signed. */
+const piecesOf = (body: NonNullable<WireRequest["body"]>): ReadonlyArray<Buffer> => {
+  if (typeof body === "string") return [Buffer.from(body)]
+  if (Buffer.isBuffer(body)) return [body]
+  if (Array.isArray(body)) return body as ReadonlyArray<Buffer>
+  throw new Error("a streaming body cannot be signed")
+}
+
+const hashOf = Effect.fnUntraced(function* (pieces: ReadonlyArray<Buffer>) {
+  const hash = createHash("sha256")
+  let since = 0
+  for (const piece of pieces)
+    for (let at = 0; at < piece.length; at += hashedAtOnce) {
+      const part = piece.subarray(at, at + hashedAtOnce)
+      since += part.length
+      if (since > hashedAtOnce) {
+        yield* turn
+        since = part.length
+      }
+      hash.update(part)
+    }
+  return hash.digest("hex")
+})
+
+/** Creates a function that signs requests to one Bedrock address. The request states its body's hash (`hashed`). */
 export const signer = (base_url: string, credential: AwsCredential) => {
   const { host, pathname } = new URL(base_url)
   const prefix = pathname.replace(/\/+$/, "")
   return (request: WireRequest, now: number): WireRequest => {
-    const { headers, method, path } = request
-    const body = Array.isArray(request.body) ? Buffer.concat(request.body as ReadonlyArray<Buffer>) : request.body
-    if (body !== undefined && typeof body !== "string" && !Buffer.isBuffer(body)) {
-      throw new Error("a streaming body cannot be signed")
-    }
+    const { headers, method, path, sha256 } = request
     const signed = aws4.sign(
       {
         service: "bedrock",
@@ -55,8 +88,11 @@ export const signer = (base_url: string, credential: AwsCredential) => {
         host,
         method,
         path: prefix + path,
-        headers: { ...headers, "X-Amz-Date": timestamp(now) },
-        ...(body !== undefined && { body })
+        headers: {
+          ...headers,
+          "X-Amz-Date": timestamp(now),
+          ...(sha256 !== undefined && { "X-Amz-Content-Sha256": sha256 })
+        }
       },
       {
         accessKeyId: Redacted.value(credential.access_key_id),
@@ -64,8 +100,8 @@ export const signer = (base_url: string, credential: AwsCredential) => {
         ...(credential.session_token !== undefined && { sessionToken: Redacted.value(credential.session_token) })
       }
     )
-    // The connection itself sends the host and the length, with the signed values.
-    const { "Content-Length": _, Host: __, ...sent } = signed.headers as Record<string, string | number>
+    // The connection itself sends the host, with the signed value.
+    const { Host: _, ...sent } = signed.headers as Record<string, string | number>
     return { ...request, headers: Object.fromEntries(Object.entries(sent).map(([name, value]) => [name, `${value}`])) }
   }
 }

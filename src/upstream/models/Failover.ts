@@ -11,6 +11,7 @@ import type { UpstreamProblem } from "../wire/Failures.ts"
 import { reportsIn } from "../wire/Intake.ts"
 import type { UpstreamFailed } from "../wire/Problems.ts"
 import { vendorRequestOf } from "../wire/Wire.ts"
+import type { WireRequest } from "../wire/Wire.ts"
 import type { ProtocolName } from "./Protocol.ts"
 import type { Upstream } from "./Upstreams.ts"
 
@@ -87,7 +88,7 @@ export interface Question {
   readonly protocol: ProtocolName
   /** The path relative to the upstream's address. */
   readonly path: string
-  readonly body: string | Buffer
+  readonly body: NonNullable<WireRequest["body"]>
   /** Returns the fault of a 2xx response, for the log, or `undefined` if it has none. */
   readonly faultIn: (body: Answered["body"]) => string | undefined
   /**

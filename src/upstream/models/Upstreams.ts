@@ -4,7 +4,7 @@ import type { Redacted, Scope } from "effect"
 import type { Admission } from "../../books/gate/Gate.ts"
 import { traceparent, Tracing } from "../../kernel/Tracing.ts"
 import * as AccessTokens from "./AccessTokens.ts"
-import { headerOf, keyHeaders, signer, usualHeader } from "./Credential.ts"
+import { hashed, headerOf, keyHeaders, signer, usualHeader } from "./Credential.ts"
 import type { AwsCredential, KeyHeader } from "./Credential.ts"
 import { usualProtocols } from "./Protocol.ts"
 import type { ProtocolName } from "./Protocol.ts"
@@ -42,6 +42,9 @@ export interface Upstream {
   readonly host: string
   readonly speaks: ReadonlyArray<ProtocolName>
   readonly keeps_responses: boolean
+  /** Whether each request is signed, which requires the hash of its body. */
+  readonly signs: boolean
+  /** Statistics of the upstream's exchanges. */
   readonly health: Health
   /** Returns the wire that sends metered requests. It requires an admission. */
   readonly wire: (admission: Admission) => Wire.Wire
@@ -94,6 +97,7 @@ const upstreamOf = (name: string, settings: UpstreamSettings, wire: Wire.Wire, h
     host: new URL(settings.base_url).host,
     speaks,
     keeps_responses,
+    signs: aws !== undefined,
     health,
     wire: () => wire,
     unbilled: wire,
@@ -181,7 +185,9 @@ const wireOf = (
   ) =>
     sign === undefined
       ? send(addressed(request))
-      : Effect.flatMap(Clock.currentTimeMillis, (now) => send(sign(addressed(request), now)))
+      : Effect.flatMap(hashed(addressed(request)), (hashed) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) => send(sign(hashed, now)))
+        )
   return Effect.map(wire, ({ exchange, open }) => ({
     exchange: (request, limits) => prepared(request, (sent) => exchange(sent, limits)),
     open: (request, read_on) => prepared(request, (sent) => open(sent, read_on))

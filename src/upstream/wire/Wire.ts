@@ -30,6 +30,8 @@ export interface WireRequest {
   readonly headers: Readonly<Record<string, string>>
   /** Pieces and a stream are read once, as fast as the upstream accepts them. */
   readonly body?: string | Buffer | ReadonlyArray<Buffer> | Readable
+  /** The SHA-256 of the body, in hexadecimal, if it is already known. Only upstreams that sign requests need it. */
+  readonly sha256?: string | undefined
 }
 
 /**

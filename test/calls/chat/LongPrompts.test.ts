@@ -1,20 +1,26 @@
 /** Long prompts: another thread reads and translates them as this one would, and what happens if that thread ends. */
 import { Cause, Effect, Either, Exit } from "effect"
+import { createHash } from "node:crypto"
 import { Worker } from "node:worker_threads"
 import { afterEach, describe, expect, it, vi } from "vitest"
-import { onThread } from "../../../src/calls/engine/BodyThreads.ts"
+import { onThread } from "../../../src/calls/threads/BodyThreads.ts"
+import type { CountTask, WriteTask } from "../../../src/calls/engine/BodyTask.ts"
 import { conversationOf } from "../../../src/calls/engine/Conversation.ts"
 import * as LongPrompts from "../../../src/calls/engine/LongPrompts.ts"
 import * as Translated from "../../../src/calls/engine/Translated.ts"
 import { chat, text } from "../../../src/calls/dialects/chat/Completions.ts"
+import { readCount } from "../../../src/calls/dialects/messages/Prompt.ts"
 import { messages } from "../../../src/calls/dialects/messages/Protocol.ts"
 import { responses } from "../../../src/calls/dialects/responses/Protocol.ts"
 import { extrasOf } from "../../../src/calls/prompts/Extras.ts"
 import { mayBeAnHour, unpricedHour } from "../../../src/calls/prompts/CacheHour.ts"
 import type { Model } from "../../../src/calls/prompts/Model.ts"
+import { writtenFor } from "../../../src/calls/prompts/Outgoing.ts"
 import type { Passage, Protocol, UpstreamBody } from "../../../src/calls/prompts/Protocol.ts"
 import { parse } from "../../../src/http/transport/Json.ts"
+import { hashOf } from "../../../src/calls/metered/TextHash.ts"
 import type { Caller } from "../../../src/kernel/Caller.ts"
+import { ownName } from "../../../src/protocols/responses/Namespaces.ts"
 import type { Upstream } from "../../../src/upstream/models/Upstreams.ts"
 import { smallModel } from "../../support/SmallModel.ts"
 
@@ -120,7 +126,7 @@ describe("a long prompt", () => {
         expect(figures(there)).toEqual(figures(here))
         expect(Object.keys(there.body)).toEqual(Object.keys(here.body))
         // Its long members are not here.
-        expect(JSON.stringify(there.body).length).toBeLessThan(protocol === responses && i === 0 ? json.length : 70_000)
+        expect(JSON.stringify(there.body).length).toBeLessThan(70_000)
         for (const keeps of [true, false]) {
           const refusal = protocol.refusal?.(here, passage(keeps))
           expect(protocol.refusal?.(there, passage(keeps))).toEqual(refusal)
@@ -149,13 +155,15 @@ describe("a long prompt", () => {
           const pair = Translated.pairOf(protocol.name, vendor)!
           const way = { ...route }
           const expected = Translated.bodyFor(pair, here, way, false, 4)
-          await Effect.runPromise(LongPrompts.translate(there.long!, pair, way, false, 4))
+          await Effect.runPromise(LongPrompts.translate(there.long!, { pair, route: way, hashes: true }, false, 4))
           const found = Translated.bodyFor(pair, there, way, false, 4)
+          const hash = Either.isLeft(found) ? undefined : createHash("sha256").update(joined(found.right)).digest("hex")
+          expect(there.long!.translations.get(way)!.sha256).toBe(hash)
           expect(Either.mapBoth(found, { onLeft: String, onRight: (body) => joined(body).toString() })).toEqual(
             Either.mapBoth(expected, { onLeft: String, onRight: String })
           )
           // The translation for another limit replaces it.
-          await Effect.runPromise(LongPrompts.translate(there.long!, pair, way, false, 3))
+          await Effect.runPromise(LongPrompts.translate(there.long!, { pair, route: way, hashes: true }, false, 3))
           expect(() => Translated.bodyFor(pair, there, way, false, 4)).toThrow("not translated")
         }
         // The received bytes are still here.
@@ -171,7 +179,9 @@ describe("a long prompt", () => {
     const other = await readLong(chat, json("other"))
     const pair = Translated.pairOf("chat", "messages")!
     const all = await Effect.runPromise(
-      Effect.forEach([one, other, one], ({ valid }, i) => LongPrompts.translate(valid.long!, pair, route, false, i))
+      Effect.forEach([one, other, one], ({ valid }, i) =>
+        LongPrompts.translate(valid.long!, { pair, route, hashes: false }, false, i)
+      )
     )
     const texts = all.map((body) => joined(Either.getOrThrow(body)).toString())
     expect(
@@ -204,6 +214,52 @@ describe("a long prompt", () => {
       expect(Either.isLeft(here)).toBe(true)
       expect(there).toEqual(here)
     }
+  })
+
+  it("whose tokens are only counted has the same figures and mistakes on another thread", async () => {
+    const counted = async (body: object) => {
+      const json = Buffer.from(JSON.stringify(body))
+      const there = LongPrompts.read("count_tokens", Buffer.from(json), "acc_1")
+      return { here: readCount(body, json), there: await Effect.runPromise(Effect.either(there)) }
+    }
+    const [, bodies] = prompts.find(([protocol]) => protocol === messages)!
+    for (const { max_tokens: _, ...body } of bodies) {
+      const { here, there } = await counted({ model: "small", ...body })
+      const [one, other] = [Either.getOrThrow(here), Either.getOrThrow(there).valid]
+      expect({ ...other, body: {}, json: undefined, long: undefined }).toEqual({ ...one, body: {}, json: undefined })
+      const sent = joined(writtenFor(other, { ...other.body, model: "m" }, "messages"))
+      expect(JSON.parse(sent.toString())).toEqual({ ...body, model: "m" })
+    }
+    for (const body of [{ messages: many }, { model: "small", messages: [...many, { role: 7 }] }]) {
+      const { here, there } = await counted(body)
+      expect(Either.isLeft(here)).toBe(true)
+      expect(there).toEqual(here)
+    }
+  })
+
+  it("keeps what a translated answer needs of its long tools: their namespaces", async () => {
+    const functions = tools((name) => ({ type: "function", name }))
+    const withTool = (tool: object) => {
+      const spaces = [{ type: "namespace", name: "files", tools: [{ ...tool, name: "read", description: words }] }]
+      return both(
+        responses,
+        Buffer.from(JSON.stringify({ model: "small", input: "Hi", tools: [...spaces, ...functions] }))
+      )
+    }
+    const { here, there } = await withTool({ type: "function" })
+    for (const name of ["files__read", "other"]) expect(ownName(there.body, name)).toEqual(ownName(here.body, name))
+    expect(there.body.tools).toEqual([{ type: "namespace", name: "files", tools: [{ name: "read" }] }])
+    // A tool without a type is refused, as in a short prompt.
+    const odd = await withTool({})
+    const refusal = extrasOf(model, responses.billed, odd.here.body, undefined)
+    expect(Either.isLeft(refusal)).toBe(true)
+    expect(extrasOf(model, responses.billed, odd.there.body, undefined, odd.there.long!.asked)).toEqual(refusal)
+  })
+
+  it("with a long name of its user is labelled with its hash, and sends the name", async () => {
+    const { there } = await both(chat, Buffer.from(JSON.stringify({ model: "small", messages: many, user: words })))
+    expect(there.body.user).toBe(hashOf(words))
+    expect(JSON.parse(joined(chat.bodyFor(there, passage(false), false, 4)).toString()).user).toBe(words)
   })
 
   it("asks for billed fields as a short one does, even where they are long", async () => {
@@ -260,7 +316,8 @@ describe("the thread for long bodies", () => {
 
   it("does not parse an answer that would take too much memory", async () => {
     const body = Uint8Array.from(Buffer.from(`{"choices":[${"[],".repeat(10_000_000)}1]}`))
-    const done = await Effect.runPromise(onThread({ how: "count", client: "chat", body }, "acc_1"))
+    const task: CountTask = { how: "count", client: "chat", body }
+    const done = await Effect.runPromise(onThread(task, "acc_1"))
     expect(done).toMatchObject({ fault: "the response has more than 4000000 parts" })
     expect(Exit.isSuccess(await exitOf("acc_1"))).toBe(true)
   })
@@ -282,9 +339,9 @@ describe("the thread for long bodies", () => {
   it("reports an error of its code as one, and so a body that cannot be moved", async () => {
     const route = { model: "m", limit_field: "max_tokens" } as const
     const about = { how: "write", prompt: -1, client: "chat", vendor: "chat", route, limit: 1, stream: false } as const
-    const body = Uint8Array.from(Buffer.from("{"))
-    const ask = Effect.runPromise(onThread({ ...about, body }, "acc_1"))
-    const again = Effect.runPromise(onThread({ ...about, body }, "acc_1"))
+    const task: WriteTask = { ...about, hashes: false, body: Uint8Array.from(Buffer.from("{")) }
+    const ask = Effect.runPromise(onThread(task, "acc_1"))
+    const again = Effect.runPromise(onThread(task, "acc_1"))
     expect(await ask).toHaveProperty("failed")
     expect(await again).toHaveProperty("failed")
     expect(Exit.isSuccess(await exitOf("acc_1"))).toBe(true)

@@ -1,5 +1,5 @@
 /** Decisions as a program asks for them, without HTTP: values, receipts, and refusals by their tags. */
-import { expect, layer } from "@effect/vitest"
+import { expect, layer, vi } from "@effect/vitest"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Layer } from "effect"
 import { ConfiguredDecisionModel } from "../../../src/calls/decisions/Settings.ts"
@@ -45,6 +45,30 @@ layer(rooms(model), { excludeTestServices: true })("a decision", (it) => {
         calls: [{ id: receipt.usage_id, cost, success: true, units: usage.input_tokens }],
         findings: []
       })
+    })
+  )
+
+  it.effect("with a long response is read on another thread", () =>
+    Effect.gen(function* () {
+      const caller = yield* person(usd)
+      const { decide } = yield* Decisions
+      const answers = Object.fromEntries(
+        Array.from({ length: 8_000 }, (_, i) => [`answer${i}`, { value: i % 2 === 0 }])
+      )
+      const body = { answers, model: "jev-2", trace: ["x".repeat(100_000)], usage: { input_tokens: 3, cached: 1 } }
+      yield* fault("decisions", { status: 200, body })
+      const parsing = vi.spyOn(JSON, "parse")
+      const decision = yield* decide({ caller, request })
+      const longest = Math.max(...parsing.mock.calls.map(([text]) => text.length))
+      parsing.mockRestore()
+      expect(longest).toBeLessThan(100_000)
+      expect([decision.model, decision.usage.cost, decision.upstream.long?.own.usage]).toEqual([
+        "jev-2",
+        126n,
+        body.usage
+      ])
+      expect(JSON.parse(decision.upstream.long!.rest.toString())).toEqual({ answers, trace: body.trace })
+      expect([decision.answers, decision.upstream.body]).toEqual([answers, body])
     })
   )
 

@@ -36,6 +36,22 @@ it.each([
   }
 )
 
+it("a long answer gives the same results as a short one, and a long one without results is a failure", async () => {
+  const found = Array.from({ length: 2_000 }, (_, i) => ({
+    title: `Title ${i}`,
+    url: `http://example.com/${i}`,
+    content: "the tide ".repeat(20)
+  }))
+  await answers({ results: found.map((result, score) => ({ ...result, score })) })
+  const { body, status } = await search("provider=tavily&max_results=20")
+  const results = found.slice(0, 20)
+  expect([status, body]).toEqual([200, { query: "x", results, provider: "tavily" }])
+  const before = await service.balance(who)
+  await answers({ results: found.map((result) => ({ ...result, url: null })) })
+  expect((await search("provider=tavily")).status).toBe(500)
+  expect(await service.balance(who)).toBe(before)
+})
+
 it.each([
   ["no `web`", { type: "search", query: { original: "x" }, mixed: { type: "mixed", main: [] } }],
   ["`web` of null", { type: "search", web: null }],

@@ -1,5 +1,5 @@
 /** Transcriptions as a program asks for them, without HTTP: values, receipts, and refusals by their tags. */
-import { expect, layer } from "@effect/vitest"
+import { expect, layer, vi } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -10,6 +10,7 @@ import type { Caller } from "../../../src/kernel/Caller.ts"
 import { usd } from "../../../src/kernel/Money.ts"
 import type { UnitPrice } from "../../../src/kernel/Price.ts"
 import type { Audio } from "../../../src/calls/transcription/Audio.ts"
+import { events, formatted } from "../../../src/calls/transcription/Formats.ts"
 import { TranscriptionProviders } from "../../../src/calls/transcription/Settings.ts"
 import type { TranscriptionProvider } from "../../../src/calls/transcription/Settings.ts"
 import { Transcription } from "../../../src/calls/transcription/Transcription.ts"
@@ -83,6 +84,36 @@ layer(over(room, "audio-text/v1"), { excludeTestServices: true })("a transcripti
         expect(receipt.charged).toBe(BigInt(Math.min(3_600, seconds)) * 2n * second)
         expect(yield* booksOf(payer)).toMatchObject({ reserved: 0n, findings: [] })
       }
+    })
+  )
+
+  it.effect("with a long response is read on another thread, in every format", () =>
+    Effect.gen(function* () {
+      const { transcribe } = yield* Transcription
+      const segments = Array.from({ length: 6_000 }, (_, i) => ({ start: i, end: i + 1, text: ` the tide ${i} ` }))
+      const body = { text: "word ".repeat(10_000), duration: 7, segments, usage: { type: "duration", seconds: 7 } }
+      for (const detail of [undefined, "verbose", "segments"] as const) {
+        const caller = yield* person(usd)
+        yield* fault("transcription", { status: 200, body })
+        const parsing = vi.spyOn(JSON, "parse")
+        const transcript = yield* transcribe({ caller, audio, detail })
+        const written = (["text", "srt", "vtt", "json", "verbose_json"] as const)
+          .filter((format) => detail === "segments" || !["srt", "vtt"].includes(format))
+          .map((format) => [format, formatted(transcript, format).body.toString()] as const)
+        const streamed = events(transcript)
+        expect(parsing.mock.calls.map(([text]) => text.length).filter((length) => length > 200_000)).toEqual([])
+        parsing.mockRestore()
+        const upstream = { format: "verbose_json", bytes: Buffer.from(JSON.stringify(body)), body } as const
+        const short = { ...transcript, upstream }
+        expect(written).toEqual(written.map(([format]) => [format, formatted(short, format).body.toString()]))
+        expect(streamed).toEqual(events(short))
+        expect([transcript.text, transcript.receipt.charged]).toEqual([body.text, 7n * second])
+      }
+      const caller = yield* person(usd)
+      yield* fault("transcription", { status: 200, body: { ...body, segments: [...segments, { start: "x" }] } })
+      const failed = yield* Effect.flip(transcribe({ caller, audio, detail: "segments" }))
+      expect(failed).toMatchObject({ _tag: "UpstreamFailed" })
+      expect((yield* booksOf(caller)).calls).toMatchObject([{ success: false, cost: 7n * second }])
     })
   )
 

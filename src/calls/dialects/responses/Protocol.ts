@@ -5,6 +5,7 @@ import type { Passage, Protocol } from "../../prompts/Protocol.ts"
 import type { ValidPrompt } from "../../prompts/Prompt.ts"
 import { tokensOfString } from "../../prompts/Tokens.ts"
 import { InvalidRequest } from "../../../kernel/InvalidRequest.ts"
+import { namespacesIn } from "../../../protocols/responses/Namespaces.ts"
 import { usageOf } from "../../../protocols/responses/Usage.ts"
 import { noUsage } from "../../../protocols/conversation/Usage.ts"
 import { messageOf } from "../../../upstream/wire/Failures.ts"
@@ -32,14 +33,31 @@ const refusal = ({ body }: ValidPrompt, { upstream }: Passage): InvalidRequest |
     : InvalidRequest.of(field, "this model's upstreams store no responses: send the complete conversation in input")
 }
 
+/**
+ * Shortens a long member. A translated answer repeats the request's members, and finds the namespaces of the called tools in them. It does not repeat
+ * long members.
+ */
+const shortened = (name: string, value: unknown): unknown => {
+  switch (name) {
+    case "input":
+      return refers(value) ? [{ type: "item_reference" }] : []
+    case "tools":
+      return namespacesIn(value)
+    case "previous_response_id":
+    case "conversation":
+      return true
+    default:
+      return null
+  }
+}
+
 export const responses: Protocol = {
   name: "responses",
   endpoint: "responses",
   read: readResponses,
   billed,
   long_member: "input",
-  shortened: (input) => (refers(input) ? [{ type: "item_reference" }] : []),
-  repeatsRequest: true,
+  shortened,
   pathFor: () => "/responses",
   headers: {},
   stream: serverSentEvents,

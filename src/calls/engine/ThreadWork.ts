@@ -1,26 +1,28 @@
 /**
- * The worker thread for long bodies. It does one task at a time: it reads a prompt, translates a prompt or an answer, or counts an answer's tokens. A
- * result never contains the parsed body.
+ * The engine's functions on the thread for long bodies. They read a prompt, translate a prompt or an answer, or count an answer's tokens. A result
+ * never contains the parsed body.
  */
 import { Either } from "effect"
-import { parentPort } from "node:worker_threads"
+import { createHash } from "node:crypto"
 import { chat, text } from "../dialects/chat/Completions.ts"
+import { readCount } from "../dialects/messages/Prompt.ts"
 import { messages } from "../dialects/messages/Protocol.ts"
 import { responses } from "../dialects/responses/Protocol.ts"
-import { exceeded, parse } from "../../http/transport/Json.ts"
+import { parse } from "../../http/transport/Json.ts"
 import { bodyHash } from "../../upstream/wire/BodyHash.ts"
 import type { Conversation } from "../../protocols/conversation/Conversation.ts"
 import type { Uncarriable } from "../../protocols/conversation/Uncarriable.ts"
-import { readJson } from "../../upstream/wire/Failures.ts"
 import type { ClientProtocol } from "../../upstream/models/Protocol.ts"
 import type { Protocol } from "../prompts/Protocol.ts"
+import { answerIn } from "../threads/Answer.ts"
+import { bufferOf, refusalOf } from "../threads/Task.ts"
+import type { Work } from "../threads/Task.ts"
 import type {
   AnswerDone,
   CountTask,
-  Done,
+  PromptRoute,
   ReadDone,
   ReadTask,
-  Task,
   TranslateTask,
   WriteDone,
   WriteTask
@@ -29,6 +31,11 @@ import { partsOf } from "./PromptParts.ts"
 import * as Translated from "./Translated.ts"
 
 const protocols: { readonly [Name in ClientProtocol]: Protocol } = { chat, text, messages, responses }
+const routes: { readonly [Name in PromptRoute]: Protocol } = {
+  ...protocols,
+  count_tokens: { ...messages, read: readCount }
+}
+const clientOf = (route: PromptRoute): ClientProtocol => (route === "count_tokens" ? "messages" : route)
 
 const none = () => new Uint8Array()
 const faulty = (fault: string): AnswerDone => ({
@@ -40,21 +47,12 @@ const faulty = (fault: string): AnswerDone => ({
   ids: []
 })
 
-const bufferOf = ({ buffer, byteLength, byteOffset }: Uint8Array): Buffer => Buffer.from(buffer, byteOffset, byteLength)
-
 // ---- answers ----------------------------------------------------------------------------------------------------------------
 
-/**
- * The maximum number of values and names in an answer. A few bytes of JSON can take a hundred bytes of the heap, and running out of memory inside
- * `JSON.parse` would end the whole process instead of this thread.
- */
-const partsMax = 4_000_000
-
 const answered = (task: CountTask | TranslateTask): AnswerDone => {
-  const bytes = bufferOf(task.body)
-  if (exceeded(bytes, partsMax, Infinity) !== undefined) return faulty(`the response has more than ${partsMax} parts`)
-  const answer = readJson(bytes)?.value
-  if (answer === undefined) return faulty("the response is not a JSON object")
+  const parsed = answerIn(bufferOf(task.body))
+  if (Either.isLeft(parsed)) return faulty(parsed.left)
+  const answer = parsed.right.value
   if (task.how === "count")
     return {
       fault: undefined,
@@ -89,60 +87,45 @@ const remembered = (prompt: number, client: ClientProtocol, value: unknown) => {
   return last
 }
 
-const read = ({ body, client, prompt }: ReadTask): ReadDone => {
+const read = ({ body, prompt, route }: ReadTask): ReadDone => {
   last = undefined
   const json = bufferOf(body)
   const found = Either.flatMap(parse(json), (value) => {
-    remembered(prompt, client, value)
-    return partsOf(protocols[client], value, json)
+    remembered(prompt, clientOf(route), value)
+    return partsOf(routes[route], value, json)
   })
   if (Either.isRight(found)) return { body, hash: bodyHash(json), parts: found.right, refusal: undefined }
   last = undefined
-  const { field, message, rule } = found.left
-  return { body, hash: "", parts: undefined, refusal: { field, message, rule } }
+  return { body, hash: "", parts: undefined, refusal: refusalOf(found.left) }
 }
 
-const written = ({ body, client, limit, prompt, route, stream, vendor }: WriteTask): WriteDone => {
+const written = ({ body, client, hashes, limit, prompt, route, stream, vendor }: WriteTask): WriteDone => {
   const { conversation } =
     last?.prompt === prompt ? last : remembered(prompt, client, Either.getOrThrow(parse(bufferOf(body))))
   const translated = Translated.writtenFor(vendor, conversation(), route, stream, limit)
-  if (Either.isRight(translated)) return { body, bytes: new TextEncoder().encode(translated.right), refusal: undefined }
-  const { field, message, rule } = translated.left
-  return { body, bytes: undefined, refusal: { field, message, rule } }
+  if (Either.isLeft(translated))
+    return { body, bytes: undefined, sha256: undefined, refusal: refusalOf(translated.left) }
+  const bytes = new TextEncoder().encode(translated.right)
+  const sha256 = hashes ? createHash("sha256").update(bytes).digest("hex") : undefined
+  return { body, bytes, sha256, refusal: undefined }
 }
 
-// ---- tasks ------------------------------------------------------------------------------------------------------------------
+// ---- the functions ----------------------------------------------------------------------------------------------------------
 
-/** Does a task. The buffers in the result move to the main thread. */
-const done = (task: Task): readonly [Done, ReadonlyArray<Uint8Array>] => {
-  switch (task.how) {
-    case "read": {
-      const result = read(task)
-      return [result, [result.body, ...(result.parts?.members.flatMap(({ bytes }) => bytes ?? []) ?? [])]]
-    }
-    case "write": {
-      const result = written(task)
-      return [result, result.bytes === undefined ? [result.body] : [result.body, result.bytes]]
-    }
-    default: {
-      const result = answered(task)
-      return [result, [result.bytes]]
-    }
-  }
+const answer: Work<CountTask | TranslateTask> = (task) => {
+  const done = answered(task)
+  return [done, [done.bytes]]
 }
 
-const attempted = (task: Task): ReturnType<typeof done> => {
-  try {
-    return done(task)
-  } catch (error) {
-    return [{ failed: error instanceof Error ? error.message : String(error) }, []]
-  }
+const prompt: Work<ReadTask> = (task) => {
+  const done = read(task)
+  return [done, [done.body, ...(done.parts?.members.flatMap(({ bytes }) => bytes ?? []) ?? [])]]
 }
 
-parentPort!.on("message", (task: Task) => {
-  const [result, moved] = attempted(task)
-  parentPort!.postMessage(
-    result,
-    moved.map(({ buffer }) => buffer as ArrayBuffer)
-  )
-})
+const translation: Work<WriteTask> = (task) => {
+  const done = written(task)
+  return [done, done.bytes === undefined ? [done.body] : [done.body, done.bytes]]
+}
+
+/** The functions by the names of their tasks. */
+export const engineWork = { read: prompt, write: translation, count: answer, translate: answer }

@@ -7,17 +7,16 @@
  */
 import { Effect } from "effect"
 import type { Worker } from "node:worker_threads"
+import { Busy, busyFor } from "../../kernel/Busy.ts"
 import { startBodies } from "./BodyThreadCode.ts"
-import type { AnswerDone, Done, Failed, ReadDone, ReadTask, Task, WriteDone, WriteTask } from "./BodyTask.ts"
+import type { Failed, Task } from "./Task.ts"
 
-/** The maximum length of a prompt that is parsed on the main thread. */
+/** The maximum length of a body that is parsed on the main thread. */
 export const parsedMax = 256 * 1024
 
-type DoneOf<T extends Task> = T extends ReadTask ? ReadDone : T extends WriteTask ? WriteDone : AnswerDone
-
 interface Job {
-  readonly task: Task
-  readonly done: (done: Done | undefined) => void
+  readonly task: Task<object>
+  readonly done: (done: object | undefined) => void
 }
 
 /** The thread's heap limit, in megabytes. The limits on a body's length and parts keep it far below. */
@@ -35,15 +34,35 @@ let idle: NodeJS.Timeout | undefined
  * Does a task on the thread. The task's body is moved there and cannot be read here any more. `account` names the account that takes its turn. Returns
  * `undefined` if the task ended the thread.
  */
-export const onThread = <T extends Task>(task: T, account: string): Effect.Effect<DoneOf<T> | Failed | undefined> =>
+export const onThread = <Done extends object>(
+  task: Task<Done>,
+  account: string
+): Effect.Effect<Done | Failed | undefined> =>
   Effect.async((resume) => {
-    const job: Job = { task, done: (done) => resume(Effect.succeed(done as DoneOf<T> | Failed | undefined)) }
+    const job: Job = { task, done: (done) => resume(Effect.succeed(done as Done | Failed | undefined)) }
     const jobs = waiting.get(account)
     if (jobs === undefined) waiting.set(account, [job])
     else jobs.push(job)
     next()
     return Effect.sync(() => leave(account, job))
   })
+
+/** The request's bytes are gone, because the thread ended while it had them. */
+export const lost = new Busy({
+  message: "the request could not be read beside other large requests; try again shortly",
+  retry_after: busyFor
+})
+
+/** Works like `onThread`, for a task that the request requires. Like an error on this thread, an error on the other thread is a defect. */
+export const doneOnThread = <Done extends object>(task: Task<Done>, account: string): Effect.Effect<Done, Busy> =>
+  Effect.flatMap(onThread(task, account), (done): Effect.Effect<Done, Busy> => {
+    if (done === undefined) return Effect.zipRight(Effect.logError("the thread for large bodies ended"), lost)
+    return "failed" in done ? Effect.die(new Error(done.failed)) : Effect.succeed(done)
+  })
+
+/** Works like `onThread`, for a task that reads a response. Returns `undefined` if the response was lost, because the thread ended or its code failed. */
+export const readOnThread = <Done extends object>(task: Task<Done>, account: string): Effect.Effect<Done | undefined> =>
+  Effect.map(onThread(task, account), (done) => (done === undefined || "failed" in done ? undefined : done))
 
 /** Forgets a job that has not begun. */
 const leave = (account: string, job: Job): void => {
@@ -70,11 +89,14 @@ const next = (): void => {
   if (current === undefined) return
   clearTimeout(idle)
   const { task } = current
+  const moved = [task.body, ...(task.beside === undefined ? [] : [task.beside])].map(({ buffer }) => buffer)
   // A message with memory that was moved already would never arrive.
-  if (task.body.buffer.byteLength === 0) return ended({ failed: "the body is empty or was moved already" })
+  if (moved.some(({ byteLength }) => byteLength === 0)) {
+    return ended({ failed: "the body is empty or was moved already" })
+  }
   try {
     worker ??= begun()
-    worker.postMessage(task, [task.body.buffer as ArrayBuffer])
+    worker.postMessage(task, moved as ReadonlyArray<ArrayBuffer>)
   } catch (error) {
     ended({ failed: String(error) })
   }
@@ -91,7 +113,7 @@ const begun = (): Worker => {
   return thread.on("message", ended).on("error", over).on("exit", over)
 }
 
-const ended = (done: Done | undefined): void => {
+const ended = (done: object | undefined): void => {
   const job = current
   current = undefined
   idle = setTimeout(() => {
@@ -106,7 +128,3 @@ const ended = (done: Done | undefined): void => {
 /** Returns the bytes in a buffer of their own, whose memory can be moved. */
 export const movable = (bytes: Buffer): Uint8Array =>
   bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)
-
-/** Wraps bytes that the thread has returned. */
-export const returned = ({ buffer, byteLength, byteOffset }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength)

@@ -1,0 +1,36 @@
+/** The tasks of embedding and rerank calls for the thread for long bodies, and their results. `ThreadWork` does them. */
+import type { LongMember } from "../prompts/Prompt.ts"
+import type { Refusal, Task } from "../threads/Task.ts"
+
+/** The route's name in usage records and in upstream addresses. */
+export type SingleProtocol = "embeddings" | "rerank"
+
+/** Reads a request. */
+export interface ReadTask extends Task<ReadDone> {
+  readonly how: `read_${SingleProtocol}`
+}
+
+export interface ReadDone {
+  /** The request's JSON, which returns to the main thread. */
+  readonly body: Uint8Array
+  /** The parts of the request, unless it is not JSON. */
+  readonly parts: RequestParts | undefined
+  readonly refusal: Refusal | undefined
+}
+
+export interface RequestParts {
+  /** The request's JSON with short values of the same types in place of the long members. */
+  readonly value: string
+  readonly members: ReadonlyArray<LongMember>
+  /** The facts about the request that require its long members. Each protocol defines them. */
+  readonly facts: unknown
+}
+
+/** Adds the requested parts that an upstream omitted to its response. `beside` is the request's JSON, if it is needed. */
+export interface CompleteTask extends Task<CompleteDone> {
+  readonly how: `complete_${SingleProtocol}`
+}
+
+export interface CompleteDone {
+  readonly bytes: Uint8Array
+}

@@ -1,0 +1,15 @@
+/** The functions for rerank calls on the thread for long bodies. */
+import { completing, reading, responseOf } from "../embeddings/ThreadWork.ts"
+import { parse as parseObject } from "../../upstream/wire/Failures.ts"
+import { factsOf, longMembers, withDocuments } from "./Ranking.ts"
+
+/** The functions by the names of their tasks. */
+export const rerankWork = {
+  read_rerank: reading("documents", factsOf),
+  complete_rerank: completing((response, request) =>
+    withDocuments(
+      responseOf(response, "results", longMembers, (document) => document),
+      parseObject(request!)!.documents as ReadonlyArray<unknown>
+    )
+  )
+}

@@ -1,0 +1,16 @@
+/** The function for searches on the thread for long bodies. */
+import { Either } from "effect"
+import { answerIn } from "../threads/Answer.ts"
+import { bufferOf } from "../threads/Task.ts"
+import type { Work } from "../threads/Task.ts"
+import type { ReadResultsTask } from "./BodyTask.ts"
+import { searchVendors } from "./Provider.ts"
+
+const read: Work<ReadResultsTask> = ({ body, max_results, vendor }) => {
+  const answer = answerIn(bufferOf(body))
+  const results = Either.isRight(answer) ? searchVendors[vendor].results(answer.right.value) : undefined
+  return [{ results: results?.slice(0, max_results) }, []]
+}
+
+/** The functions by the names of their tasks. */
+export const searchWork = { read_results: read }
