@@ -91,6 +91,12 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>, Facts> {
   readonly measuredOf: (asked: Asked, provider: string, answer: Json) => Measured
 }
 
+/** Returns the hash of the received body; `undefined` if an embedder passed a value instead. */
+const requestHashOf = ({ json, request }: SingleCall<unknown>): Effect.Effect<string | undefined> => {
+  const received = request instanceof LongRequest ? request.json : json
+  return received === undefined ? Effect.succeed(undefined) : bodyHashInPieces(received)
+}
+
 export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>, Facts>(
   kind: Kind<Model, Asked, Facts>
 ) {
@@ -110,7 +116,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
     { model, upstream: name }: Routed["routes"][number],
     call: SingleCall<unknown>
   ) {
-    const { json, request, request_id, room } = call
+    const { request_id, room } = call
     const answer = yield* ask(upstreamOf(name), admission, {
       protocol,
       path: `/${protocol}`,
@@ -122,9 +128,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
       room,
       long: longMembers
     })
-    const received = request instanceof LongRequest ? request.json : json
-    const request_hash = received && (yield* bodyHashInPieces(received))
-    const measured = { ...kind.measuredOf(asked, name, answer.body), request_hash }
+    const measured = { ...kind.measuredOf(asked, name, answer.body), request_hash: yield* requestHashOf(call) }
     return yield* delivered(kind, asked, admission, measured, answer, call)
   })
 

@@ -5,8 +5,8 @@
  * - A refusal without text from the model is `incomplete` with the reason `content_filter`. An answer that ends with a stop sequence or a pause is
  *   `completed`.
  * - Items of an unknown type are ignored. Requests with the vendor's own tools are refused.
- * - An answer repeats the request's fields unchanged, except that `store` is always false. If the request is longer than 256 kB, its members above
- *   64 kB are not repeated.
+ * - An answer repeats the request's fields unchanged, except those with a constant value, such as `store`. If the request is longer than 256 kB,
+ *   its members above 64 kB are not repeated.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
