@@ -1,6 +1,6 @@
 /**
  * Limits how many slots a key can hold at a time, such as the open event streams of an account. Processes that serve together share the limit
- * (`app/workers`). A process that serves alone counts its own slots.
+ * (`app/workers`). In a process that serves alone, each service counts its own slots.
  */
 import { Context, Effect } from "effect"
 

@@ -2,7 +2,8 @@
  * Creates the first person in a deployment, with credit and an API key.
  *
  * Where the specification is silent:
- * - The person is created once. If `tollgate quickstart` runs again with this address, it finds the person and the key and grants no further credit.
+ * - The person is created once. If `tollgate quickstart` runs again with the same address, it finds the person and the key and grants no further
+ *   credit.
  */
 import { Effect } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"

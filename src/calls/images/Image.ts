@@ -37,7 +37,7 @@ export const ImageRequest = Schema.Struct({
     Schema.JsonNumber.pipe(Schema.between(0, 1, { message: () => "must be a number from 0.0 to 1.0" })),
     { nullable: true }
   ),
-  /** Whether to wait for the images. If they take too long, the response contains a `request_id` for polling. */
+  /** Whether to wait for the images. If they take too long, the status is `PROCESSING`, and the client polls with the `request_id`. */
   sync_mode: Schema.optionalWith(Schema.Boolean, { default: () => true, nullable: true }),
   provider: Schema.optionalWith(Schema.String, { nullable: true }),
   seed: Schema.optionalWith(wholeNumber, { nullable: true }),

@@ -5,7 +5,7 @@ import type { UnitPrice } from "../../kernel/Price.ts"
 import { imageSizes } from "../media/Model.ts"
 import type { ImageProvider } from "./Settings.ts"
 
-/** A price, and the name of its unit in charges. */
+/** A price and the name of its unit in charges. */
 export interface ImagePrice {
   readonly price: UnitPrice
   readonly unit: "image" | "edited image"
@@ -27,7 +27,7 @@ export const priceOf = (provider: ImageProvider, size: string, edited: boolean):
     : { price: own, unit: "edited image" }
 }
 
-/** Returns a provider's sizes: the named ones, then its own in pixels. */
+/** Returns a provider's sizes: the named sizes, then the provider's own sizes in pixels. */
 export const sizesOf = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> => [
   ...imageSizes,
   ...Object.keys(price_by_pixels)

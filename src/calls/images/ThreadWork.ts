@@ -1,4 +1,4 @@
-/** The functions for image calls on the thread for long bodies. */
+/** The functions that read image requests on the thread for long bodies. */
 import { Either } from "effect"
 import { json } from "../../http/transport/Body.ts"
 import { hashOf } from "../metered/TextHash.ts"
@@ -17,7 +17,7 @@ const noTexts: Texts = new Map()
 /** The buffers that move to the main thread. */
 const moved = (texts: Texts): ReadonlyArray<Uint8Array> => [...texts.values()]
 
-/** The length above which an end user's name is recorded as its hash anyway. */
+/** The length above which an end user's name is replaced here. Labels record such a name as its hash. */
 const nameMax = 1_000
 
 interface Named {

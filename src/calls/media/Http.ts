@@ -63,7 +63,7 @@ export const MediaHttp = HttpApiBuilder.group(
                 Effect.flatMap(read(inbound), (job) => media.submit({ caller, job, beside })),
                 submitted
               ),
-            // The first response was not stored, but its job exists.
+            // If the first response was not stored, responds from the job that the call created.
             resume: (caller, _, call) =>
               Effect.map(media.ofCall({ caller, call }), (job) => (job === undefined ? job : submitted(job)))
           })

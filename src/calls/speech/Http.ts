@@ -33,8 +33,8 @@ export const SpeechHttp = HttpApiBuilder.group(
     const providers = yield* SpeechProviders
 
     /**
-     * Creates a route. `route` scopes its idempotency keys, `read` parses the body, `endpoint` is its name in usage records, and `shape` formats
-     * refusals.
+     * Creates a route. `route` is its name in the hashes of idempotent requests, `read` parses the body, `endpoint` is its name in usage records, and
+     * `shape` formats refusals.
      */
     const speak = (
       route: string,
@@ -50,7 +50,7 @@ export const SpeechHttp = HttpApiBuilder.group(
       return meteredRoute({ name: route, body_bytes_max: bodyBytesMax, answer: call, shape })
     }
 
-    /** Reads a request of an OpenAI client. It specifies a model but no provider. */
+    /** Reads a request from an OpenAI client. It specifies a model but no provider. */
     const openAi = (bytes: Buffer) =>
       Either.flatMap(readOpenAi(bytes), (request) =>
         Either.map(withModel(providers, request.model), ({ id }): SpeechRequest => ({ ...request, provider: id }))

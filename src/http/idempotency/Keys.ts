@@ -1,4 +1,4 @@
-/** The table of Idempotency-Keys, with a key's owner, its row and every statement that changes the row. */
+/** A key's owner, its row in the table of Idempotency-Keys, and the statements that change the row. `StoredAnswers` deletes old responses. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Clock, Effect } from "effect"
@@ -40,7 +40,7 @@ export interface PackedAnswer extends StoredAnswer {
 /** The maximum number of old keys deleted in one transaction. */
 const forgottenAtOnce = 500
 
-/** The holder of keys from versions without holders. Every credential of the key's account can use such a key. */
+/** The holder of keys that were stored before keys had holders. Every credential of the key's account can use such a key. */
 const anyHolder = "any"
 
 interface Parts {
@@ -97,7 +97,7 @@ const takingOf = (parts: Parts, { caller: { account_id, tenant_id }, holder, key
       ),
       ([row]) => row
     ),
-    /** Inserts the key. Yields whether it was new. */
+    /** Inserts the key. Returns whether it was new. */
     take: (request_hash: string) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         foundRow(
@@ -164,7 +164,7 @@ const useOf = (parts: Parts, { mine }: Owner) => {
   }
 }
 
-/** Deletes keys created before `before`, except those of open calls. Returns whether there may be more. */
+/** Deletes a batch of keys created before `before`, except those of open calls. Returns whether to delete another batch immediately. */
 const forget = Effect.fnUntraced(function* (parts: Parts, before: number) {
   const { sql } = parts
   const oldest = sql.literal("ORDER BY created_at, tenant_id, account_id, key, holder")
@@ -187,7 +187,7 @@ const forget = Effect.fnUntraced(function* (parts: Parts, before: number) {
 export const reachedNoProvider = (state: Calls.CallState): boolean =>
   state._tag === "ended" && state.error_type === refusedLate
 
-/** Returns whether the statement found its row. */
+/** Returns whether the statement inserted or updated a row. */
 const foundRow = <E extends { readonly _tag: string }>(write: Effect.Effect<unknown, E>) =>
   write.pipe(
     Effect.as(true),

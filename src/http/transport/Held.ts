@@ -8,7 +8,7 @@ import * as RequestId from "./RequestId.ts"
 /** How long a request is held, in milliseconds. */
 const holdMax = 10_000
 
-/** Holds a request until it is released, or refuses it after `holdMax`. */
+/** Adds a function to `held` that releases the request. Refuses the request if it is still held after `holdMax`. */
 export const hold = (held: Set<() => void>, response: ServerResponse, pass: () => void): void => {
   const release = () => {
     clearTimeout(limit)
@@ -24,13 +24,13 @@ export const hold = (held: Set<() => void>, response: ServerResponse, pass: () =
 }
 
 /**
- * Holds the requests of a host's server that listens before its application is built. Without a listener, node would drop a request and leave its
+ * Holds the requests of a host's server that listens before its application is built. Without a listener, node would ignore a request and leave its
  * client waiting forever. To pass the requests on, call the returned function once the server has its own listener.
  */
 export const holdUntilServed = (server: Server): (() => void) => {
   const held = new Set<() => void>()
   const holding: RequestListener = (request, response) => {
-    // The application already has its listener, but the held requests have not been released yet.
+    // The application's own listener responds, although the held requests have not been released yet.
     if (server.listenerCount("request") > 1) return
     hold(held, response, () => server.emit("request", request, response))
   }

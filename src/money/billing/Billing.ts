@@ -50,7 +50,7 @@ export const LedgerQuery = Schema.Struct({
 export interface LedgerPage extends Schema.Schema.Type<typeof LedgerPage> {}
 export const LedgerPage = Paginated(LedgerEntry).annotations({ identifier: "LedgerPage" })
 
-/** A balance by kind of credit, and the amounts that cannot be spent now. */
+/** A balance by kind of credit, with the amounts that are held, reserved and available. */
 export interface Amounts extends Schema.Schema.Type<typeof Amounts> {}
 export const Amounts = Schema.Struct({
   balance: Usd,
@@ -69,8 +69,9 @@ export const Amounts = Schema.Struct({
 export interface Settings {
   readonly billing_emails: ReadonlyArray<string>
   readonly member_spend_enabled: boolean
-  /** The value of `member_spend_enabled`. `member_spend_source` states whether the tenant set it or the plan's default applies. */
+  /** Always equal to `member_spend_enabled`. */
   readonly member_spend_effective: boolean
+  /** Whether the tenant set the value (`explicit`) or the plan's default applies. */
   readonly member_spend_source: "explicit" | "default"
 }
 

@@ -54,7 +54,7 @@ export interface Read {
   readonly budget: Books.Budget
 }
 
-/** Reads a budget with its row. The row is read first, so a later change to it conflicts. */
+/** Reads a budget with its row. The row is read first, so a later change to the budget conflicts. */
 export const read = Effect.fnUntraced(function* (
   { sql, storage }: Pick<Parts, "sql" | "storage">,
   budget_id: BudgetId

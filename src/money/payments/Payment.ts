@@ -77,14 +77,14 @@ export interface Purchase extends Schema.Schema.Type<typeof Purchase> {}
 
 export const PurchasePage = Paginated(Purchase).annotations({ identifier: "PurchasePage" })
 
-/** The part of a refund or dispute that the balance could not cover yet. */
+/** The amount that a tenant still owes for a payment's refunds and disputes. */
 export interface Owed {
   readonly tenant_id: TenantId
   readonly payment_id: string
   readonly owed: Nano
 }
 
-/** Refunds and disputes for a payment that was never recorded. `since` is the arrival time of the first. */
+/** Refunds and disputes for a payment that has not been recorded. `since` is the arrival time of the first. */
 export interface Waiting {
   readonly payment_id: string
   readonly movements: number

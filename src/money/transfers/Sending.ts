@@ -186,13 +186,13 @@ const mayResend = ({ id: transfer_id, resent_at }: Row, now: number): Effect.Eff
   return new TransferResendTooSoon({ transfer_id, resent_at, retry_after })
 }
 
-/** The hash is stored and compared with later requests with this key, so its format must not change. */
+/** Hashes a request. The stored hash is compared with those of later requests with the same key, so its format must not change. */
 const hashOf = (draft: Draft): string =>
   createHash("sha256")
     .update(JSON.stringify([`${draft.amount}`, draft.recipient_email, draft.kind, draft.reason, draft.message]))
     .digest("hex")
 
-/** Converts the ledger's refusal to the sender's error. */
+/** Converts a refusal by the ledger to an error for the sender. */
 const refused = (
   refusal: Exclude<Refusal, Conflict> | BooksUnavailable,
   billing_account_id: BillingAccountId,

@@ -45,7 +45,7 @@ export const OperatorCreditHttp = HttpApiBuilder.group(
     const allowances = yield* Allowances
     const vouchers = yield* Vouchers
     const plans = yield* Plans
-    // Lets this node apply a plan's price factor immediately.
+    // Makes this node apply the price factor of a tenant's new plan immediately.
     const { refresh } = yield* TenantPlans
     return handlers
       .handle("allowances", ({ urlParams: { after = "", limit, tenant_id } }) =>

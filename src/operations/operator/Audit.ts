@@ -1,6 +1,6 @@
 /**
- * The audit log. An entry records the operator, action, target, time and result. It commits in the action's transaction; a refused action has a
- * separate entry. Entries never change.
+ * The audit log. An entry records the operator, action, target, time and result. It commits in the action's transaction. The entry of a refused
+ * action, or of an action without a transaction, is written on its own (`AuditLog`). Entries never change.
  */
 import { Schema } from "effect"
 import { Moment } from "../../kernel/Moment.ts"
@@ -14,7 +14,7 @@ export interface Act {
   readonly action: string
   readonly tenant_id?: string | undefined
   readonly account_id?: string | undefined
-  /** A reference, or the id of a key, session or client. */
+  /** A further identifier of the target, such as a reference, an email address, or the id of a key, session or client. */
   readonly subject?: string | undefined
   /** Amounts are in nano-USD here and in decimal USD in the log. */
   readonly details?: Readonly<Record<string, string | number | boolean | bigint | undefined>>
@@ -29,7 +29,7 @@ export const AuditEntry = Schema.Struct({
   via: Via,
   action: Schema.String,
   tenant_id: Schema.NullOr(Schema.String),
-  /** The tenant's current name; null if the tenant does not exist. */
+  /** The tenant's current name; null if the entry has no tenant or the tenant does not exist. */
   tenant_name: Schema.NullOr(Schema.String),
   account_id: Schema.NullOr(Schema.String),
   subject: Schema.NullOr(Schema.String),

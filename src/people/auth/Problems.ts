@@ -26,7 +26,7 @@ export class UnsupportedGrantType extends Problem<UnsupportedGrantType>()("Unsup
   details: { field: "grant_type", rule: "refresh_token" }
 }) {}
 
-/** The text states the unknown scope. */
+/** The text names the unknown scope. */
 export class InvalidScope extends Problem<InvalidScope>()("InvalidScope", {
   status: 400,
   error: "scope: unknown scope",
@@ -47,7 +47,7 @@ export class SessionEnded extends Problem<SessionEnded>()("SessionEnded", {
   code: "session_ended"
 }) {}
 
-/** An error of an OAuth endpoint, with a code and status from RFC 6749. */
+/** An error of an OAuth endpoint. Its code comes from RFC 6749 or RFC 8628, except for an unsupported grant type. */
 export class OAuthRefusal extends Schema.TaggedError<OAuthRefusal>()("OAuthRefusal", {
   status: Schema.Literal(400, 401),
   error: Schema.String,

@@ -1,4 +1,4 @@
-/** Reads the mail server, the price of an email to oneself, and the limits on emails: `mail` and `letter_limits`. */
+/** Reads the settings `mail` and `letter_limits`: the mail server, the price of an email to oneself, and the limits on emails. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -39,7 +39,7 @@ export interface LetterLimitFacts extends Schema.Schema.Type<typeof LetterLimitF
 
 const presets: LetterLimitFacts = Schema.decodeSync(LetterLimitFacts)({})
 
-/** The maximum number of emails that an account may trigger through invitations and transfers: per hour, and per day to one address. */
+/** The maximum number of emails that an account may cause by its invitations, transfers and budgets: per hour, and per day to one address. */
 export class LetterLimits extends Context.Reference<LetterLimits>()("tollgate/mail/LetterLimits", {
   defaultValue: () => presets
 }) {}

@@ -27,8 +27,8 @@ interface Dependencies {
 export const keyPrefix = (prefix: string): string => `${prefix}-run-`
 
 /**
- * `callerOf` returns a key's caller. It returns `undefined` if the key is unknown or its run has ended, and fails if the key has expired.
- * `remembered` returns the caller of a cached key.
+ * `callerOf` returns a key's caller. It returns `undefined` if the key is unknown or rejected, and fails if the key has expired. `remembered` returns
+ * a key's caller only if it is cached.
  */
 export const make = (dependencies: Dependencies, clock: Clock.Clock) => {
   const cache = makeCache()
@@ -52,7 +52,7 @@ const read = Effect.fnUntraced(function* (dependencies: Dependencies, cache: Cac
   )
   if (row === undefined) return undefined
   const runs = runsOf(row.path)
-  // Gets the marks before the reads below, so a concurrent end invalidates them. The columns read above never change.
+  // Gets the marks before the reads below, so an end in the meantime invalidates the cached caller. The columns read above never change.
   const marks = [row.account_id, row.application_id, ...runs].map(belonging.markOf)
   const [ended] = yield* Effect.orDie(
     sql`SELECT 1 FROM tollgate_runs WHERE id IN (SELECT value FROM json_each(${JSON.stringify(runs)}))

@@ -1,4 +1,4 @@
-/** Checks that a new run does not exceed its parent's limits, models, tags or levels. */
+/** Checks that a new run stays within its ancestors' limits, models and tags, and within the maximum depth. */
 import { Effect, Schema } from "effect"
 import { usdLimit, units } from "../../books/ledger/rules/Budget.ts"
 import type { Budget, BudgetUnit } from "../../books/ledger/rules/Budget.ts"
@@ -9,7 +9,7 @@ import { toDecimal } from "../../kernel/Money.ts"
 import { levelsMax } from "./Run.ts"
 import type { NewRun } from "./Run.ts"
 
-/** Returns the level that this caller's new run would have. Fails if it is too deep. */
+/** Returns the level that this caller's new run would have. Fails if that level is too deep. */
 export const levelOf = ({ runs }: Pick<Caller, "runs">): Effect.Effect<number, InvalidRequest> => {
   const level = (runs?.length ?? 0) + 1
   return level > levelsMax

@@ -39,7 +39,7 @@ const words: Readonly<Record<StopReason, string>> = {
 
 export const writeStop = (reason: StopReason): string => words[reason]
 
-/** Reads the failure from the member `error`: an object or a string. */
+/** Reads the failure from the member `error`, which is an object or a string. */
 export const failureOf = (error: unknown): Failure => {
   if (!isObject(error)) return { kind: "vendor", message: wordsOr(error, "the upstream sent an error") }
   const { code, message, type } = error
@@ -59,7 +59,7 @@ const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
 
 export const isFailure = (error: unknown): boolean => error !== undefined && error !== null
 
-/** Returns the text of `content`: a string or an array of parts. */
+/** Returns the text of `content`, which is a string or an array of parts. */
 export const textsIn = (content: unknown): string =>
   typeof content === "string"
     ? content
