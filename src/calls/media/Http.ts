@@ -21,6 +21,7 @@ import { MediaModels } from "./Settings.ts"
 const bodyBytesMax = 1024 * 1024
 
 const encodeSubmitted = Schema.encodeSync(MediaSubmitted)
+
 /** Serves a third party's file. Browsers can display or download it but must not run its code. */
 const contentOf = ({ body, content_type, file_name, length }: MediaContent): Reply.Reply => ({
   status: 200,

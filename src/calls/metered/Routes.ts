@@ -14,7 +14,7 @@ import type { Nano } from "../../kernel/Money.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
 export interface MeteredRoute<E extends ProblemInstance<string>> {
-  /** The route's name. It separates the route's idempotency keys from those of other routes. */
+  /** The route's name, a part of a request's hash. The same `Idempotency-Key` on another route is therefore refused. */
   readonly name: string
   readonly body_bytes_max: number
   readonly answer: (caller: Caller, inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply, E>

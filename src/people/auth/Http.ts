@@ -183,7 +183,7 @@ const deviceResponse = ({ device_code, user_code }: Devices.DeviceCodes, public_
   interval: Duration.toSeconds(Devices.pause)
 })
 
-/** Handles an OAuth endpoint. It reads JSON or a form and responds with JSON or an empty body. Errors contain the codes of RFC 6749. */
+/** Handles an OAuth endpoint. It reads JSON or a form and responds with JSON or an empty body. Most errors contain the codes of RFC 6749 or 8628. */
 const answeringForm =
   (limits: RateLimitsContract) =>
   (limit: RateLimitName, answer: (form: OAuthForm) => Effect.Effect<object | void, OAuthRefusal | BooksUnavailable>) =>
