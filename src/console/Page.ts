@@ -1,6 +1,6 @@
 /**
  * The console's built files, with their content types and precompressed encodings. Every other path outside `assets/` gets `index.html`, because the
- * page routes on the client. The `<base>` of `index.html` is set to the console's path, which is not known at build time.
+ * page does its own routing. The `<base>` of `index.html` is set to the console's path, which is not known at build time.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -23,7 +23,7 @@ export interface PageFile {
 export interface Page {
   /**
    * Returns the file in the first of these encodings that exists, or else uncompressed. `path` is relative to the page's root. An unknown path gets
-   * `index.html`. An unknown path below `assets/`, such as an asset of an earlier build, gets `undefined`.
+   * `index.html`, but an unknown path below `assets/`, such as an asset of an earlier build, gets `undefined`.
    */
   readonly find: (path: string, encodings: ReadonlyArray<Encoding>) => Promise<PageFile | undefined>
 }
@@ -78,7 +78,7 @@ export const load = (base: string): Effect.Effect<Page | undefined> =>
     }
   })
 
-/** Fills the console's path into `index.html` and compresses it once. Returns a function that selects the encoding. */
+/** Inserts the console's path into `index.html` and compresses it once. Returns a function that selects the encoding. */
 const entryOf = async (base: string) => {
   const text = (await PageFiles.read(index)).toString("utf8").replace(/<base href="[^"]*"/, `<base href="${base}"`)
   const plain = Buffer.from(text)

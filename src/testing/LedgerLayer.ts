@@ -12,10 +12,10 @@ import * as Sql from "../storage/sqlite/Sql.ts"
 import type { Answer, LedgerUnderTest } from "./LedgerProperties.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
 
-/** This package's ledger on a fresh database in memory. */
+/** This package's ledger on a fresh in-memory database. */
 export const layerMemory = Ledger.layer.pipe(Layer.provideMerge(Writer.layer), Layer.provideMerge(Sql.layerMemory))
 
-/** Converts a refusal to plain data, in the form of the results. */
+/** Converts a refusal to the plain data of an `Answer`. */
 const refusalOf = Schema.encodeSync(LedgerRefusal)
 
 /** Submits a posting through the ledger operation of the same name. */
@@ -46,8 +46,8 @@ const operate = (ledger: LedgerContract, posting: StoryPosting): Submitted => {
 }
 
 /**
- * Creates a factory of ledgers. It builds a new ledger on each call. A single posting is submitted to an operation of `Ledger`, and several postings
- * to the `Writer`.
+ * Returns a factory that builds a new ledger on each call. A single posting is submitted to an operation of `Ledger`, and several postings to the
+ * `Writer`.
  */
 export const ofLayer =
   <E>(layer: Layer.Layer<Ledger | Writer, E>) =>

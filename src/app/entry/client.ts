@@ -13,10 +13,10 @@ type Methods =
     ? HttpApiClient.Client<Groups, E, never>
     : never
 
-/** The client's methods, by group. The type has a name because its full declaration is too long for the compiler. */
+/** The client's methods, by group. The type has a name because the compiler cannot serialize its full declaration. */
 export interface Client extends Methods {}
 
-/** Creates a client for the service at this address. Its methods correspond to the routes and fail with the documented errors. */
+/** Creates a client for the service at `baseUrl`. Its methods correspond to the routes and fail with the documented errors. */
 export const make = (baseUrl: string): Effect.Effect<Client, never, HttpClient.HttpClient> =>
   HttpApiClient.make(Api, { baseUrl, transformClient: HttpClient.transformResponse(Effect.flatMap(unshaped)) })
 

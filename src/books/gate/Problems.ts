@@ -76,7 +76,7 @@ const shortage = {
   renews_at: Schema.optional(Moment)
 } as const
 
-/** A budget in USD, or a budget that does not reset every minute or hour, has too little left for the call. */
+/** A budget in USD, or a budget of tokens or requests that does not reset every minute or hour, has too little left for the call. */
 export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", {
   status: 402,
   error: "a budget has too little left for this call",
@@ -84,7 +84,7 @@ export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", 
   fields: shortage
 }) {}
 
-/** The fields of `shortage` with the time of the refusal in milliseconds. The body omits the time. */
+/** The fields of `shortage` with the time of the refusal, in milliseconds since 1970. The body omits the time. */
 const shortageAt = { ...shortage, at: Schema.Number } as const
 
 /** A limit on open calls is reached, or a budget per minute or hour has too few tokens or requests left. */

@@ -1,6 +1,6 @@
 /**
- * Generates images on the service's own route. Each request is a job of `calls/media/Jobs` and waits for its images unless the caller prefers to
- * poll.
+ * Generates images, for the service's own route and for OpenAI's routes. Each request is a job of `calls/media/Jobs` and waits for its images unless
+ * the caller prefers to poll.
  *
  * Where the specification is silent:
  * - A request for images waits up to 30 seconds. If the images are not ready by then, the response contains `PROCESSING` and the id. A request with
@@ -71,7 +71,7 @@ export interface ImagesContract {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
-  /** Streams a generated image from its URL, on the provider's host or a public one. */
+  /** Streams a generated image from its URL, whose host must be public or the provider's own. */
   readonly download: (image: {
     readonly provider: string
     readonly url: string
@@ -192,7 +192,7 @@ const submitted = (
   })
 }
 
-/** Waits up to `patience` milliseconds for the job's images and returns the job's state. Without `patience`, it does not wait. */
+/** Waits up to `patience` milliseconds for the job's images and returns the job's state. Without `patience`, does not wait. */
 const answered = (parts: Parts, caller: Caller, patience: number | undefined, job: Job): Effect.Effect<ImageJob> =>
   Effect.map(
     patience === undefined
@@ -201,7 +201,7 @@ const answered = (parts: Parts, caller: Caller, patience: number | undefined, jo
     (current) => ({ ...imageJobOf(current), rates: job.rates })
   )
 
-/** Returns the job once it has ended, or its state at `until`, in milliseconds since 1970. */
+/** Returns the job once it has ended, or at `until` (in milliseconds since 1970) at the latest. */
 const waited = (parts: Parts, caller: Caller, job: Job, until: number): Effect.Effect<Job> =>
   Effect.gen(function* () {
     if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job

@@ -21,7 +21,7 @@ import type { ImageProvider } from "./Settings.ts"
 
 // ---- the request ----------------------------------------------------------------------------------------------------------------
 
-/** Returns the schema of a field that accepts only values without an effect. */
+/** Returns the schema of a field that accepts only these values. The error message is `rule`. */
 const only = <const V extends string | number | boolean>(rule: string, ...values: ReadonlyArray<V>) =>
   Schema.Literal(...values).annotations({ message: () => ({ message: rule, override: true }) })
 
@@ -110,14 +110,14 @@ export const providerFor = (
     : Either.right(found)
 }
 
-/** The vendor's request and the price per image. */
+/** The vendor's request, the number of images (`units`), and the price of one image. */
 export interface Made extends ImagePrice {
   readonly endpoint: string
   readonly input: Record<string, unknown>
   readonly units: number
 }
 
-/** Builds the provider's request. `Left` contains the rule that the provider cannot meet. */
+/** Builds the provider's request. `Left` contains the first of the provider's rules that the request breaks. */
 export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
   const { images_max, output_formats } = provider
   const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation

@@ -48,7 +48,7 @@ export interface Preview {
 export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Preview {}
 
 export interface CountTokensCall extends Preview {
-  /** The caller, who must be able to pay and be allowed to use the model. Without a caller, neither is checked. */
+  /** The caller, who must be able to pay and be allowed to use the model. Without a caller, neither this nor the rate limit is checked. */
   readonly caller?: Caller | undefined
   readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
@@ -73,7 +73,7 @@ export interface MessagesContract {
     Counted,
     InvalidRequest | ModelNotAllowed | InsufficientCredits | CountedTooOften | UpstreamRejected
   >
-  /** The price of the cheapest possible `create` or `stream` call, in nano-USD. It is 0 if a model is free. */
+  /** The price of the cheapest possible `create` or `stream` call, in nano-USD. It is 0 if any model is free. */
   readonly least: Nano
 }
 

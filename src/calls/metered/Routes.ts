@@ -18,12 +18,15 @@ export interface MeteredRoute<E extends ProblemInstance<string>> {
   readonly name: string
   readonly body_bytes_max: number
   readonly answer: (caller: Caller, inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply, E>
-  /** Responds to a retry if the first response was not stored. `call` is the id of the first call. */
+  /** Responds to a retry if the first response was not stored. `call` is the id of the first call. Without a result, the retry is refused. */
   readonly resume?: (caller: Caller, inbound: Inbound, call: string) => Effect.Effect<Reply | undefined, E>
   readonly shape?: Shape | undefined
 }
 
-/** Creates a service's routes. `costs` are the prices of its models' cheapest possible calls. If `costs` is empty, every body is read. */
+/**
+ * Returns a function that creates a service's routes. `costs` are the prices of its models' cheapest possible calls. If `costs` is empty or contains
+ * 0, no caller is refused before the body is read.
+ */
 export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<Nano> = []) {
   const idempotency = yield* Idempotency
   const ifAffordable = affordable(yield* Gate, idempotency, costs)

@@ -100,7 +100,7 @@ const settingsRows = (sql: SqlClient) => ({
   fell: (tenant: TenantId, fell: boolean): Statement =>
     statement(sql`UPDATE tollgate_autoreload_settings SET fell = ${fell ? 1 : 0} WHERE tenant_id = ${tenant}`),
 
-  /** Sets or clears `warned`, and stores the balance. Fails the transaction if `warned` already has that value or the settings were replaced. */
+  /** Sets or clears `warned`, and stores the balance. Fails the transaction if `warned` already has that value or `updated_at` is outdated. */
   warned: (tenant: TenantId, warned: boolean, looked: Nano, updated_at: number): Statement =>
     statement(
       sql`UPDATE tollgate_autoreload_settings SET warned = ${warned ? 1 : 0}, looked = ${looked}
@@ -147,7 +147,7 @@ const attemptRows = (sql: SqlClient) => ({
       last_failed = 0, last_error = NULL, failures = 0 WHERE tenant_id = ${tenant_id} AND attempt = ${id}`)
   ],
 
-  /** Ends a failed attempt. `disables` also disables auto-reload. Fails the transaction if the attempt has already ended. */
+  /** Ends a failed attempt. With `disables`, also disables auto-reload. Fails the transaction if the attempt has already ended. */
   failed: (
     { id, tenant_id }: Attempt,
     { disables, failures, reason }: { readonly disables: boolean; readonly failures: number; readonly reason: string },

@@ -30,7 +30,7 @@ const ofSent = Schema.Struct({ tenant_id: TenantId, transfer_id: TransferId })
 const ofReceived = Schema.Struct({ transfer_id: TransferId })
 const ofToken = Schema.Struct({ token: Schema.String })
 
-/** The response to a create: 201 for a new transfer, 200 for a repeated request. */
+/** The response of `create`: 201 for a new transfer, 200 for a repeated request. */
 export const Created = Envelope(Transfer)
 
 export class TransfersApi extends HttpApiGroup.make("transfers")

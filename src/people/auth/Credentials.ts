@@ -44,20 +44,20 @@ import type { TokensContract } from "./Tokens.ts"
 export type KeyProblem = MissingAuthorization | InvalidKeyFormat | ForeignKey | InvalidKey | ExpiredKey
 
 export interface CredentialsContract {
-  /** Authenticates routes that accept only user tokens. An application's token must contain the route's scope. */
+  /** Authenticates a request to a route that accepts only user tokens. An application's token must satisfy `demand`. */
   readonly userToken: (
     authorization: string | undefined,
     demand: Demand
   ) => Effect.Effect<Caller, MissingAuthorization | InvalidToken | InsufficientScope>
   /**
-   * Authenticates routes that accept user tokens and keys. An application's token must contain the scope that the route demands, by default `calls`.
-   * Reads a credential with dots as a user token, and any other as a key. An invalid or expired user token fails with `InvalidKeyFormat`.
+   * Authenticates a request to a route that accepts user tokens and keys. An application's token must satisfy `demand`, by default `calls`. A
+   * credential with dots is read as a user token, and any other as a key. An invalid or expired user token fails with `InvalidKeyFormat`.
    */
   readonly keyOrToken: (
     authorization: string | undefined,
     demand?: Demand
   ) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
-  /** Returns the caller of a cached key, or `undefined` if `keyOrToken` must read the database. */
+  /** Returns the caller of a cached key without reading the database, or `undefined` if the header contains no cached key. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
@@ -163,7 +163,7 @@ const verify = Effect.fnUntraced(function* (
 ) {
   const { account_id, client_id, expires_at, family, grant, team_first, tenant_id } = yield* tokens.verify(jwt)
   const mark = belonging.markOf(account_id)
-  // The signature is valid for an hour, but the sign-in or the membership may have ended since.
+  // The token is valid for an hour, but the sign-in or the membership may have ended since.
   if (!(yield* sessions.isLive(family))) return yield* new InvalidToken()
   if (!(yield* tenants.isActiveMember(account_id, tenant_id))) return yield* new InvalidToken()
   const attributes = yield* tenants.attributes(tenant_id)

@@ -2,14 +2,14 @@
  * Shared tenants: their creation, members, invitations and plans.
  *
  * Where the specification is silent:
- * - A member cannot be suspended in or removed from their home tenant (409 `home_tenant`). The last active owner of a tenant cannot leave (409
- *   `last_owner`). Only owners change or appoint owners. Every other member may leave.
+ * - A member cannot be suspended in or removed from their home tenant (409 `home_tenant`). The last active owner of a tenant cannot leave and cannot
+ *   be demoted or suspended (409 `last_owner`). Every other member may leave. Only owners change or appoint owners.
  * - A second invitation to an address replaces the open invitation and invalidates its link. An invitation is open for 14 days. If an account has
  *   verified the address, the account also receives a notification, without the token. An invitation does not lift a suspension. When a member is
  *   removed, suspended or demoted, their open invitations to roles that they may no longer grant are revoked.
  * - Active and suspended members take seats. Without a plan, there is no limit. If a plan has fewer seats than the tenant has members, all members
  *   remain, but no further user can join. Setting the plan to `none` ends the plan. The next plan starts with 25 seats by default. Owners and admins
- *   set the plan and billing.
+ *   change the plan and the billing settings.
  * - `attribution_tags` is off by default. A change takes effect within a minute, because keys and tokens are cached for a minute.
  * - A membership never has the status `invited`, because an invited user has an invitation instead.
  */
@@ -62,7 +62,7 @@ import type {
 import { Tenants } from "./Tenants.ts"
 import type { TenantsContract } from "./Tenants.ts"
 
-/** The acting account. The request contains the tenant. */
+/** The acting account. The tenant comes from the request, not from the caller's credential. */
 export interface By {
   readonly caller: Pick<Caller, "account_id">
 }
@@ -77,7 +77,7 @@ export interface OrganisationsContract {
     request: By & { readonly name: string }
   ) => Effect.Effect<Organisation, TooManyTenants | BooksUnavailable>
   readonly members: (request: InTenant) => Effect.Effect<ReadonlyArray<Member>, NotAMember>
-  /** Changes a member's role or status. Members may always leave (`removed`), except the last owner. */
+  /** Changes a member's role or status. Members may leave (`removed`) any tenant except their home, unless they are its last active owner. */
   readonly change: (
     request: InTenant & { readonly account_id: AccountId; readonly change: MemberChange }
   ) => Effect.Effect<
@@ -94,8 +94,8 @@ export interface OrganisationsContract {
   /** Lists up to 500 invitations, newest first. Only owners and admins may list them. */
   readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
   /**
-   * Emails a link to the address, in the same transaction as `beside`. The new invitation replaces an open invitation to the same address and
-   * invalidates its link.
+   * Stores the invitation and its email, in the same transaction as `beside`. Replaces an open invitation to the same address and invalidates its
+   * link.
    */
   readonly invite: (
     request: InTenant & { readonly invite: NewInvite; readonly beside?: ReadonlyArray<Statement> }
@@ -222,7 +222,7 @@ const settingPlan = ({ members, tenants }: Dependencies): OrganisationsContract[
     const { plan, seats } = request.plan
     yield* members.managed(tenant_id, caller.account_id)
     const before = yield* tenants.plan(tenant_id)
-    // Only the operator can end the status `past_due`. A canceled plan starts over.
+    // A plan that is past due stays so until the operator changes its status or the plan is set to `none`.
     const status = plan === "none" ? "canceled" : before.status === "past_due" ? "past_due" : "active"
     yield* tenants.setPlan(tenant_id, { plan, status, ...(seats !== undefined && { seats }) })
     return yield* planOf(tenants, tenant_id)

@@ -33,7 +33,7 @@ const renew = async (): Promise<void> => {
     const { rowCount } = await (await connected()).query(text, [run])
     if (rowCount === 1) Atomics.store(renewedAt, 0, BigInt(at))
   } catch {
-    // Retry. The main thread logs the fault, because its own renewals fail too.
+    // The next iteration retries. The main thread logs the fault, because its own renewals fail too.
     const broken = client
     client = undefined
     broken?.end().catch(() => {})
@@ -41,7 +41,8 @@ const renew = async (): Promise<void> => {
 }
 
 /**
- * Renews the lease as long as the main thread sends heartbeats. This is a function, because scripts of the single executable have no top-level await.
+ * Renews the lease as long as the main thread sends heartbeats. This is a function, because scripts in the single executable cannot use top-level
+ * await.
  */
 const keep = async (): Promise<never> => {
   let beaten = Atomics.load(beats, 0)

@@ -1,6 +1,6 @@
 /**
- * Stores each combination of properties that calls share only once, and refers to it by number. The writer caches the numbers by the identity of the
- * `Dimensions` object.
+ * Stores each combination of call properties only once, and refers to it by number. The writer caches the numbers by the identity of the `Dimensions`
+ * object.
  */
 import { LabelBound } from "./LabelBound.ts"
 import { all, asked, insert } from "./SqlEffect.ts"
@@ -8,7 +8,7 @@ import type { SqlSteps } from "./SqlEffect.ts"
 import type * as Books from "../rules/Books.ts"
 import type { Dimensions } from "../rules/Transaction.ts"
 
-/** The combinations of labels that this process has stored. */
+/** Limits the combinations of labels that this process stores. */
 const bound = new LabelBound()
 
 export type NumberOf = (dimensions: Dimensions) => number
@@ -19,7 +19,7 @@ export interface Shared {
   readonly select: (rows: ReadonlyArray<ReadonlyArray<string>>) => SqlSteps<ReadonlyArray<number>>
 }
 
-/** Stores all dimensions of a batch and returns their numbers. */
+/** Stores all dimensions of a batch and returns a function that looks up their numbers. */
 export function* numberDimensions(
   written: Books.Draft,
   numbers: WeakMap<Dimensions, number>,
@@ -52,7 +52,7 @@ function* selectEach(rows: ReadonlyArray<ReadonlyArray<string>>): SqlSteps<Reado
   return found.map(([row]) => row.number as number)
 }
 
-/** Joins the dimensions `d` to a reservation or record `r`. The database reads `r` first. */
+/** Joins the dimensions `d` to a reservation or record `r`. `CROSS JOIN` makes SQLite read `r` first. */
 export const withDimensions = "CROSS JOIN tollgate_usage_dimensions d ON d.number = r.dimensions"
 
 export const dimensionColumns = [
@@ -73,7 +73,7 @@ export const dimensionColumns = [
   "end_user"
 ] as const
 
-/** Returns the row of dimensions. An absent value is stored as an empty string, because the unique index covers all columns. */
+/** Returns the row of dimensions. An absent value is stored as an empty string, because null values would be distinct in the unique index. */
 const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
 
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions

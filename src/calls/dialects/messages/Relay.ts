@@ -21,7 +21,7 @@ const brokenOff = `event: error\ndata: ${JSON.stringify({
 })}${blankLine}`
 export const broken = (): string => brokenOff
 
-/** Matches the names of generated strings, and the events that must be inspected. */
+/** Matches the start of a generated string, and the type of an event that must be inspected. */
 const marks =
   /"(?:(text|thinking|partial_json)"\s*:\s*"|type"\s*:\s*"(message_start|message_delta|message_stop|error)")/g
 
@@ -33,7 +33,7 @@ const noteStart = (usage: Record<string, unknown>, { message }: Json): void => {
   for (const name in said) if (name !== "output_tokens") usage[name] = said[name]
 }
 
-/** Copies the usage from `message_delta`, which replaces earlier figures. */
+/** Copies the usage from `message_delta`, which replaces earlier figures. A null figure replaces nothing. */
 const noteDelta = (usage: Record<string, unknown>, delta: Json): void => {
   const said = (delta.usage ?? {}) as Json
   for (const name in said) if (said[name] !== null) usage[name] = said[name]
