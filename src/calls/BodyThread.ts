@@ -19,18 +19,16 @@ const works: Readonly<Record<string, AnyWork>> = {
   ...transcriptionWork
 }
 
-const attempted = (task: Task<object>): Outcome<object | Failed> => {
-  try {
-    return works[task.how]!(task as never)
-  } catch (error) {
-    return [{ failed: error instanceof Error ? error.message : String(error) }, []]
-  }
-}
-
-parentPort!.on("message", (task: Task<object>) => {
-  const [done, moved] = attempted(task)
+const reply = ([done, moved]: Outcome<object | Failed>): void =>
   parentPort!.postMessage(
     done,
     moved.map(({ buffer }) => buffer as ArrayBuffer)
   )
+
+parentPort!.on("message", (task: Task<object>) => {
+  try {
+    reply(works[task.how]!(task as never))
+  } catch (error) {
+    reply([{ failed: error instanceof Error ? error.message : String(error) }, []])
+  }
 })

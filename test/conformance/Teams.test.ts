@@ -435,8 +435,15 @@ describe("who pays", () => {
     expect(await tries()).toBe(200)
     await team(tenant, { plan_status: "past_due" })
     expect(await tries()).toBe(402)
-    await team(tenant, { plan_status: "active" })
     const owner = await ofTenant(ada, tenant)
+    // Nor does it become one by giving its plan up and taking it again.
+    for (const plan of ["none", "team"]) {
+      const json = plan === "team" ? { plan, seats: 5 } : { plan }
+      const set = await service.call(`/v1/tenants/${tenant}/plan`, { token: owner.token, method: "PUT", json })
+      expect([set.status, set.body.result.status]).toEqual([200, plan === "team" ? "past_due" : "none"])
+    }
+    expect(await tries()).toBe(402)
+    await team(tenant, { plan_status: "active" })
     const spend = (member_spend_enabled: boolean) =>
       service.call(`/v1/tenants/${tenant}/billing`, {
         token: owner.token,

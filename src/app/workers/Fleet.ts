@@ -15,6 +15,7 @@ import type { Hub } from "./Hub.ts"
 import { workerVariable } from "./Number.ts"
 import * as Subjects from "./Subjects.ts"
 import { watch } from "./Watch.ts"
+import type { Watch } from "./Watch.ts"
 
 /** A worker ended before it could serve. It has printed its error. */
 export class WorkerFailed extends Data.TaggedError("WorkerFailed")<{ readonly message: string }> {}
@@ -46,7 +47,7 @@ interface Fleet extends Omit<FleetOptions, "begin"> {
   /** The workers that accept requests. */
   readonly serving: Set<number>
   /** Ends the watch over each worker that accepts requests. */
-  readonly watches: Map<number, () => void>
+  readonly watches: Map<number, Watch>
   /** The pauses before the next start, by worker, and the timers of those that wait for it. */
   readonly pauses: Map<number, number>
   readonly timers: Set<NodeJS.Timeout>
@@ -161,16 +162,17 @@ const handlerOf = (
         connections.join(number, worker)
         watches.set(
           number,
-          watch(channel, () => hangs(fleet, number, worker))
+          watch(channel, (misses) => hangs(fleet, number, worker, misses))
         )
         if (serving.add(number).size === workers) Deferred.unsafeDone(ready, Effect.void)
         return null
       }
     case Subjects.leaving:
       return () => {
-        // It ends by itself, or when stopping takes too long.
         unwatch(fleet, number)
         connections.leave(number)
+        // If the process has exited by then, this does nothing.
+        setTimeout(() => worker.kill("SIGKILL"), stopLimit).unref()
         return null
       }
     default:
@@ -179,12 +181,20 @@ const handlerOf = (
 }
 
 const unwatch = ({ watches }: Fleet, number: number): void => {
-  watches.get(number)?.()
+  watches.get(number)?.end()
   watches.delete(number)
 }
 
-/** Ends a worker that hangs. Its exit has it replaced. */
-const hangs = ({ log }: Fleet, number: number, worker: ChildProcess): void => {
+/** The number of misses after which a worker is killed although no other worker replies, which takes about two minutes. */
+const missesMax = 18
+
+/**
+ * Kills a worker that hangs. Its exit has it replaced. If no other worker replies either, the cause may be the disk or the machine, so the owner waits
+ * longer: a killed worker's open calls are released without a charge.
+ */
+const hangs = ({ log, watches }: Fleet, number: number, worker: ChildProcess, misses: number): void => {
+  const doesAnotherReply = [...watches].some(([other, { answers }]) => other !== number && answers())
+  if (!doesAnotherReply && misses < missesMax) return
   log(Effect.logError(`worker ${number} does not respond and is ended`))
   worker.kill("SIGKILL")
 }

@@ -1,6 +1,6 @@
 /**
- * Finds out that a worker hangs, such as in an endless loop or because it was stopped. Such a worker keeps its connections and never answers them. Its
- * exit never comes, so the owner has to end it.
+ * Finds out that a worker hangs, such as in an endless loop or because it was stopped. Such a worker keeps its connections and never answers them. It
+ * never exits, so the owner has to kill it.
  */
 import type { Channel } from "./Channel.ts"
 import * as Subjects from "./Subjects.ts"
@@ -8,33 +8,44 @@ import * as Subjects from "./Subjects.ts"
 /** The pause between two questions, in milliseconds. */
 const pause = 2_000
 
-/**
- * How many questions in a row may remain without a reply within their time (`Subjects.patience.alive`). One is not enough: after the computer was
- * suspended, the time of an open question is over before its reply is read.
- */
-const missesMax = 3
+/** The number of successive questions without a reply after which a worker may hang. */
+const missesMin = 3
 
-/** Asks a worker again and again whether it is alive. Calls back once if it hangs. The returned function ends this. */
-export const watch = ({ ask }: Pick<Channel, "ask">, hangs: () => void): (() => void) => {
+/** How much later than planned a timeout may fire and still count, in milliseconds. If it fires later, this process itself was stopped or busy. */
+const lateMax = 1_000
+
+export interface Watch {
+  /** Whether the worker replied to the last question, or was not asked yet. */
+  readonly answers: () => boolean
+  readonly end: () => void
+}
+
+/** Asks a worker repeatedly whether it is alive. Calls `hangs` with the number of successive misses at each miss from the third. */
+export const watch = ({ ask }: Pick<Channel, "ask">, hangs: (misses: number) => void): Watch => {
   let misses = 0
   let isOver = false
   let timer: NodeJS.Timeout
   const question = async (): Promise<void> => {
+    const asked = performance.now()
     const isAlive = await ask(Subjects.alive, null, Subjects.patience.alive).then(
       () => true,
       () => false
     )
     if (isOver) return
-    misses = isAlive ? 0 : misses + 1
-    if (misses === missesMax) hangs()
-    else next()
+    const isLate = performance.now() - asked > Subjects.patience.alive + lateMax
+    if (isAlive) misses = 0
+    else if (!isLate && ++misses >= missesMin) hangs(misses)
+    if (!isOver) next()
   }
   const next = (): void => {
     timer = setTimeout(() => void question(), pause)
   }
   next()
-  return () => {
-    isOver = true
-    clearTimeout(timer)
+  return {
+    answers: () => misses === 0,
+    end: () => {
+      isOver = true
+      clearTimeout(timer)
+    }
   }
 }

@@ -87,7 +87,12 @@ const publish = (part: string, to: string) =>
         if ((error as NodeJS.ErrnoException).code === "EEXIST") throw failed(`${to} already exists`)
         // Some file systems do not support hard links. An empty file claims the name, and the copy replaces it.
         closeSync(openSync(to, "wx"))
-        renameSync(part, to)
+        try {
+          renameSync(part, to)
+        } catch (cause) {
+          rmSync(to, { force: true })
+          throw cause
+        }
       }
     },
     catch: (error) =>

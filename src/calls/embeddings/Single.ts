@@ -117,19 +117,19 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
     call: SingleCall<unknown>
   ) {
     const { request_id, room } = call
+    const request_hash = yield* requestHashOf(call)
+    const measuredBy = (answer: Json): Measured => ({ ...kind.measuredOf(asked, name, answer), request_hash })
     const answer = yield* ask(upstreamOf(name), admission, {
       protocol,
       path: `/${protocol}`,
       body: bodyOf({ ...asked.request, model }, long, call),
       faultIn: kind.faultIn(asked),
-      costOf: (answer, isTooLong) =>
-        isTooLong || kind.reports(answer) ? kind.measuredOf(asked, name, answer) : undefined,
+      costOf: (answer, isTooLong) => (isTooLong || kind.reports(answer) ? measuredBy(answer) : undefined),
       request_id,
       room,
       long: longMembers
     })
-    const measured = { ...kind.measuredOf(asked, name, answer.body), request_hash: yield* requestHashOf(call) }
-    return yield* delivered(kind, asked, admission, measured, answer, call)
+    return yield* delivered(kind, asked, admission, measuredBy(answer.body), answer, call)
   })
 
   const call = Effect.fnUntraced(function* (call: SingleCall<unknown>): Effect.fn.Return<SingleAnswer, SingleProblem> {
@@ -226,7 +226,9 @@ const shownOf = <Model extends Routed, Asked extends Valid<Model>, Facts>(
     const value = completed(asked, body)
     return Effect.succeed({ bytes: Buffer.from(JSON.stringify(value)), value })
   }
-  const received = request instanceof LongRequest ? request.json : (json ?? Buffer.from(JSON.stringify(request)))
+  // A copy, because the memory is moved and the caller may use it again.
+  const received =
+    request instanceof LongRequest ? request.json : Buffer.from(json === undefined ? JSON.stringify(request) : json)
   return Effect.map(
     LongRequests.completed(protocol, bytes, needed ? received : undefined, caller.account_id),
     (bytes) => bytes && { bytes, value: undefined }

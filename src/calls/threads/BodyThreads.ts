@@ -2,8 +2,9 @@
  * Runs the thread for long bodies. The main thread moves a body's memory to it and gets a short result and bytes back, so neither thread copies them.
  *
  * Tasks of different accounts take turns. Their number and bytes are limited by the byte budget, in which each body has a share until its call ends
- * (`http/transport/Bytes`). If the thread ends during a task, the task fails, and the next one starts another thread. The thread also ends after
- * ten idle seconds, which frees its memory. An exiting process does not wait for it: a shutdown waits for the calls, and these wait for their tasks.
+ * (`http/transport/Bytes`). If the thread ends during a task, or has not finished the task after a minute, the task fails, and the next one starts
+ * another thread. The thread also ends after ten idle seconds, which frees its memory. An exiting process does not wait for it: a shutdown waits for
+ * the calls, and these wait for their tasks.
  */
 import { Effect } from "effect"
 import type { Worker } from "node:worker_threads"
@@ -23,12 +24,15 @@ interface Job {
 const heapMax = 768
 /** The idle time after which the thread stops, in milliseconds. */
 const idleMax = 10_000
+/** The time after which an unfinished task ends the thread, in milliseconds. The largest bodies take a few seconds, also on a slow machine. */
+const taskMax = 60_000
 
 /** The waiting jobs of each account. The first account is the next one. */
 const waiting = new Map<string, Array<Job>>()
 let current: Job | undefined
 let worker: Worker | undefined
-let idle: NodeJS.Timeout | undefined
+/** Ends the thread when it is idle, or when its task takes too long. */
+let limit: NodeJS.Timeout | undefined
 
 /**
  * Does a task on the thread. The task's body is moved there and cannot be read here any more. `account` names the account that takes its turn. Returns
@@ -87,7 +91,6 @@ const next = (): void => {
   if (current !== undefined) return
   current = taken()
   if (current === undefined) return
-  clearTimeout(idle)
   const { task } = current
   const moved = [task.body, ...(task.beside === undefined ? [] : [task.beside])].map(({ buffer }) => buffer)
   // A message with memory that was moved already would never arrive.
@@ -97,6 +100,7 @@ const next = (): void => {
   try {
     worker ??= begun()
     worker.postMessage(task, moved as ReadonlyArray<ArrayBuffer>)
+    limitTo(taskMax)
   } catch (error) {
     ended({ failed: String(error) })
   }
@@ -106,21 +110,33 @@ const begun = (): Worker => {
   const thread = startBodies({ resourceLimits: { maxOldGenerationSizeMb: heapMax } })
   thread.unref()
   const over = () => {
-    if (worker !== thread) return
-    worker = undefined
-    ended(undefined)
+    if (worker === thread) stop()
   }
-  return thread.on("message", ended).on("error", over).on("exit", over)
+  const answered = (done: object) => {
+    if (worker === thread) ended(done)
+  }
+  // A result that cannot be read, such as one that is nested too deeply, arrives as `messageerror`.
+  return thread.on("message", answered).on("messageerror", over).on("error", over).on("exit", over)
+}
+
+/** Ends the thread, and the current task without a result. */
+const stop = (): void => {
+  const thread = worker
+  worker = undefined
+  void thread?.terminate()
+  ended(undefined)
+}
+
+const limitTo = (millis: number): void => {
+  clearTimeout(limit)
+  limit = setTimeout(stop, millis).unref()
 }
 
 const ended = (done: object | undefined): void => {
   const job = current
   current = undefined
-  idle = setTimeout(() => {
-    const thread = worker
-    worker = undefined
-    void thread?.terminate()
-  }, idleMax).unref()
+  if (worker === undefined) clearTimeout(limit)
+  else limitTo(idleMax)
   job?.done(done)
   next()
 }

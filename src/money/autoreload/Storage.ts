@@ -96,9 +96,10 @@ const settingsRows = (sql: SqlClient) => ({
       WHERE tenant_id = j.key AND looked IS DISTINCT FROM CAST(j.value AS BIGINT)`)
   },
 
-  /** Stores whether the balance fell below the threshold while no attempt could begin. */
-  fell: (tenant: TenantId, fell: boolean): Statement =>
-    statement(sql`UPDATE tollgate_autoreload_settings SET fell = ${fell ? 1 : 0} WHERE tenant_id = ${tenant}`),
+  /** Stores whether the balance fell below the threshold while no attempt could begin. Does nothing if the settings have since been replaced. */
+  fell: (tenant: TenantId, { updated_at }: StoredSettings, fell: boolean): Statement =>
+    statement(sql`UPDATE tollgate_autoreload_settings SET fell = ${fell ? 1 : 0}
+      WHERE tenant_id = ${tenant} AND updated_at = ${updated_at}`),
 
   /** Sets or clears `warned`, and stores the balance. Fails the transaction if `warned` already has that value or `updated_at` is outdated. */
   warned: (tenant: TenantId, warned: boolean, looked: Nano, updated_at: number): Statement =>
@@ -119,16 +120,16 @@ const attemptRows = (sql: SqlClient) => ({
     )
   ),
 
-  /** Writes an attempt. Fails the transaction if auto-reload was disabled or another attempt began after the settings were read. */
+  /** Writes an attempt. Fails the transaction if the settings were replaced, auto-reload was disabled, or another attempt began after they were read. */
   begin: (
     { amount, created_at, id, payment_method_id, tenant_id }: Attempt,
-    { last_attempt_at }: StoredSettings,
+    { last_attempt_at, updated_at }: StoredSettings,
     balance: Nano
   ): ReadonlyArray<Statement> => [
     statement(
       sql`UPDATE tollgate_autoreload_settings SET attempt = ${id}, in_flight_started_at = ${created_at},
         last_attempt_at = ${created_at}, looked = ${balance}, fell = 0
-        WHERE tenant_id = ${tenant_id} AND enabled = 1 AND attempt IS NULL
+        WHERE tenant_id = ${tenant_id} AND enabled = 1 AND attempt IS NULL AND updated_at = ${updated_at}
           AND last_attempt_at IS NOT DISTINCT FROM ${last_attempt_at} RETURNING tenant_id`,
       1
     ),

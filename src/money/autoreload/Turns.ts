@@ -130,7 +130,7 @@ const reload = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
     if (begun !== undefined) begun.at = now
     return
   }
-  if (settings.fell !== needed) yield* submit(parts, [storage.fell(one.tenant, needed)])
+  if (settings.fell !== needed) yield* submit(parts, [storage.fell(one.tenant, settings, needed)])
   one.due = needed
   if (!needed) due.delete(one)
   // When an open attempt ends, the reload becomes due immediately.

@@ -299,6 +299,6 @@ const run = Effect.fnUntraced(function* (
     if (!(yield* calls) || !(yield* balance) || !(yield* notices)) return "slow"
     const now = yield* Clock.currentTimeMillis
     if (now - sentAt >= beat && !(yield* send({ type: "beat" }, place))) return "slow"
-    yield* Effect.timeoutOption(waker.woken, Duration.millis(Math.max(0, sentAt + beat - now)))
+    yield* Effect.timeoutOption(waker.woken, Duration.millis(Math.min(beat, Math.max(0, sentAt + beat - now))))
   }
 }, Effect.withTracerEnabled(false))

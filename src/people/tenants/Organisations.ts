@@ -222,8 +222,8 @@ const settingPlan = ({ members, tenants }: Dependencies): OrganisationsContract[
     const { plan, seats } = request.plan
     yield* members.managed(tenant_id, caller.account_id)
     const before = yield* tenants.plan(tenant_id)
-    // A plan that is past due stays so until the operator changes its status or the plan is set to `none`.
-    const status = plan === "none" ? "canceled" : before.status === "past_due" ? "past_due" : "active"
+    // Only the operator ends `past_due`.
+    const status = before.status === "past_due" ? "past_due" : plan === "none" ? "canceled" : "active"
     yield* tenants.setPlan(tenant_id, { plan, status, ...(seats !== undefined && { seats }) })
     return yield* planOf(tenants, tenant_id)
   })

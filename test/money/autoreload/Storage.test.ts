@@ -41,7 +41,7 @@ it("attempts are deleted 90 days after they began, unless their outcome is unkno
         payment_method_id: "pm_1",
         created_at: now
       }
-      yield* Statements.write(writer, ...storage.begin(attempt, unset, 0n))
+      yield* Statements.write(writer, ...storage.begin(attempt, { ...unset, updated_at: now }, 0n))
       const kept = yield* sql<{ age: number; status: string }>`SELECT (${now} - created_at) / ${day} AS age, status
         FROM tollgate_autoreload_attempts ORDER BY id, status`
       expect(kept.map(({ age, status }) => `${age} ${status}`).toSorted()).toEqual([

@@ -10,7 +10,7 @@ import { Label } from "react-aria-components/Label"
 import { Text } from "react-aria-components/Text"
 import { TextArea } from "react-aria-components/TextArea"
 import { TextField as AriaTextField } from "react-aria-components/TextField"
-import { createContext, useContext, useEffect, useId, useRef, useState } from "react"
+import { createContext, useContext, useLayoutEffect, useId, useRef, useState } from "react"
 import type { ReactNode } from "react"
 import { Refusal } from "../app/Refusal.ts"
 import { advice } from "./States.tsx"
@@ -180,7 +180,8 @@ export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
   const isMended = error === mended
   const field = error instanceof Refusal && !isMended ? error.field : undefined
   const rule = error instanceof Refusal && typeof error.details["rule"] === "string" ? error.details["rule"] : undefined
-  useEffect(() => setPlaced(field !== undefined && shows(form.current, field)), [field])
+  // Before the page is painted, so that the error never appears in both places.
+  useLayoutEffect(() => setPlaced(field !== undefined && shows(form.current, field)), [field])
   const problem = field === undefined ? undefined : { field, text: rule ?? advice(error) }
   return (
     <Form
