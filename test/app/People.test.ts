@@ -170,7 +170,7 @@ describe("teams and letters of an import", () => {
         const letters = await lettersTo(service, email)
         expect(letters).toHaveLength(1)
         return letters
-      })
+      }, 20_000)
       expect([more, letter!.text]).toEqual([[], expect.not.stringContaining("svc-prod-")])
       const [, code] = /\/console\/#link=([0-9a-f]{64})/.exec(letter!.text)!
       const headers = { origin: service.url }

@@ -119,7 +119,7 @@ describe("POST /v1/operator/reload", () => {
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
       body: JSON.stringify({ model: "small", stream: true, messages: [{ role: "user", content: "Hi" }] })
     })
-    await vi.waitFor(() => expect(streams).toHaveLength(1))
+    await vi.waitFor(() => expect(streams).toHaveLength(1), 20_000)
     const stream = await asked
 
     write([model("small", 3), model("large", 10)])
@@ -131,7 +131,7 @@ describe("POST /v1/operator/reload", () => {
     const text = await stream.text()
     expect(text).toContain("lo")
     expect(text).toContain("[DONE]")
-    await vi.waitFor(async () => expect((await costs()).toSorted((a, b) => a - b)).toEqual([0.002, 0.006, 0.02]))
+    await vi.waitFor(async () => expect((await costs()).toSorted((a, b) => a - b)).toEqual([0.002, 0.006, 0.02]), 20_000)
   })
 
   it("charges a job that the old services handed to the vendor, though no client asks for it", async () => {
@@ -139,7 +139,7 @@ describe("POST /v1/operator/reload", () => {
     await reload()
     const json = { model: "cats", prompt: "a cat" }
     const asked = service.call("/v1/tools/media/generate", { token: key, json })
-    await vi.waitFor(() => expect(jobs).toHaveLength(1))
+    await vi.waitFor(() => expect(jobs).toHaveLength(1), 20_000)
     write([model("small", 2)], { media: [cats] })
     expect((await reload()).body.result).toEqual({ changed: ["models"] })
     jobs.shift()!()

@@ -408,7 +408,7 @@ describe("a reseller", () => {
     expect(await bought()).toEqual([])
     // The sandbox's page pays at once, and its webhook comes.
     await service.call(checkout_url)
-    await vi.waitFor(async () => expect(await bought()).toEqual([expect.objectContaining({ amount: 20 })]))
+    await vi.waitFor(async () => expect(await bought()).toEqual([expect.objectContaining({ amount: 20 })]), 20_000)
 
     const [base] = take("json", /"clients"/)
     const [folder, port] = [freshFolder(), await freePort()]

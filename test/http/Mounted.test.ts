@@ -92,7 +92,8 @@ const atStart = async (use: (port: number, build: () => void) => Promise<void>) 
     () =>
       new Promise<void>((resolve, reject) => {
         const socket = connect(port, "127.0.0.1", () => resolve(void socket.destroy())).on("error", reject)
-      })
+      }),
+    20_000
   )
   try {
     await use(port, build)

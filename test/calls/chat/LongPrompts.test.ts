@@ -329,7 +329,7 @@ describe("the thread for long bodies", () => {
     const first = [ask("acc_1", "1a"), ask("acc_1", "1b"), ask("acc_1", "1c")]
     const left = Effect.runFork(LongPrompts.read("chat", json(), "acc_3"))
     const second = [ask("acc_2", "2a"), ask("acc_2", "2b")]
-    await vi.waitFor(() => expect(tasks).not.toHaveLength(0))
+    await vi.waitFor(() => expect(tasks).not.toHaveLength(0), 20_000)
     left.unsafeInterruptAsFork(left.id())
     await Promise.all([...first, ...second])
     expect(order).toEqual(["1a", "1b", "2a", "1c", "2b"])

@@ -453,7 +453,7 @@ describe("an operator", () => {
         const found = codes.filter((code) => code !== undefined)
         expect(found).toHaveLength(letters)
         return found.at(-1)!
-      })
+      }, 20_000)
     }
     const enter = (code: string) => service.call("/console/session", { json: { code }, headers: ownPage })
     const stolen = await invited(1)

@@ -38,7 +38,7 @@ const lineOf = (message: string, { headers }: Answer): Promise<Record<string, un
       .find((one) => one.message === message && one.annotations["request_id"] === headers.get("x-request-id"))
     if (found === undefined) throw new Error(`there is no line "${message}" among ${service.stderr.join("")}`)
     return found.annotations
-  })
+  }, 20_000)
 
 const milliseconds = expect.any(Number)
 

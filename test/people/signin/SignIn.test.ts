@@ -54,7 +54,7 @@ beforeAll(async () => {
   await vi.waitFor(async () => {
     const { body, status } = await service.call("/readyz")
     expect([status, body.status, body.unreachable_identity_providers]).toEqual([200, "degraded", ["keycloak", "other"]])
-  })
+  }, 20_000)
   expect(`${service.stdout.join("")}${service.stderr.join("")}`).toContain(
     `http://127.0.0.1:${port}/oauth/signed-in/keycloak`
   )
