@@ -1,6 +1,6 @@
 /**
- * Starts the workers of `serve --workers`, ends those that hang, and replaces those that end. The owner listens, and gives each connection to the next worker in turn
- * (`Connections`). If the owner ends, so do its workers, because they lose their channel to it.
+ * Starts the workers of `serve --workers`, kills those that hang, and replaces those that end. The owner listens and gives each connection to the next
+ * worker in turn (`Connections`). If the owner ends, so do its workers, because they lose their channel to it.
  */
 import { Data, Deferred, Effect, Layer, Option, Runtime } from "effect"
 import { spawn } from "node:child_process"
@@ -46,7 +46,7 @@ interface Fleet extends Omit<FleetOptions, "begin"> {
   readonly running: Map<number, ChildProcess>
   /** The workers that accept requests. */
   readonly serving: Set<number>
-  /** Ends the watch over each worker that accepts requests. */
+  /** The watch of each worker that accepts requests. */
   readonly watches: Map<number, Watch>
   /** The pauses before the next start, by worker, and the timers of those that wait for it. */
   readonly pauses: Map<number, number>

@@ -1,7 +1,7 @@
 /**
  * Runs the thread for long bodies. The main thread moves a body's memory to it and gets a short result and bytes back, so neither thread copies them.
  *
- * Tasks of different accounts take turns. Their number and bytes are limited by the byte budget, in which each body has a share until its call ends
+ * Tasks of different accounts take turns. The byte budget limits their number and bytes, because each body holds a share of it until its call ends
  * (`http/transport/Bytes`). If the thread ends during a task, or has not finished the task after a minute, the task fails, and the next one starts
  * another thread. The thread also ends after ten idle seconds, which frees its memory. An exiting process does not wait for it: a shutdown waits for
  * the calls, and these wait for their tasks.

@@ -4,7 +4,7 @@ import type { LongTexts } from "../../upstream/wire/LongText.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
 import { bufferOf } from "./Task.ts"
 
-/** The length from which a string is long. */
+/** The minimum length of a long string. */
 const longLeast = 64 * 1024
 
 /** Long strings as JSON without their quotes, by the strings in their places. */

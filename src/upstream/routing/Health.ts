@@ -105,7 +105,7 @@ export class Health {
   #success: number | null = null
   #failures: ReadonlyArray<Failure> = []
   #coolingUntil: number | null = null
-  /** While a probe runs, the time from which another call can probe the upstream. */
+  /** While a probe runs, the earliest time of the next probe. */
   #probingUntil = 0
   #median: { readonly at: number; readonly millis: number | undefined } | undefined
 
