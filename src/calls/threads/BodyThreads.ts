@@ -1,10 +1,12 @@
 /**
  * Runs the thread for long bodies. The main thread moves a body's memory to it and gets a short result and bytes back, so neither thread copies them.
  *
- * Tasks of different accounts take turns. The byte budget limits their number and bytes, because each body holds a share of it until its call ends
- * (`http/transport/Bytes`). If the thread ends during a task, or has not finished the task after a minute, the task fails, and the next one starts
- * another thread. The thread also ends after ten idle seconds, which frees its memory. An exiting process does not wait for it: a shutdown waits for
- * the calls, and these wait for their tasks.
+ * Responses come before requests, because a call is settled only once its response is read. Apart from that, accounts take turns. The byte budget
+ * limits the number and bytes of the tasks, because each body holds a share of it until its call ends (`http/transport/Bytes`).
+ *
+ * If the thread ends during a task, or has not finished it after a minute, the task fails, and the next one starts another thread. The thread also
+ * ends after ten idle seconds, which frees its memory. An exiting process does not wait for it: a shutdown waits for the calls, and these wait for
+ * their tasks.
  */
 import { Effect } from "effect"
 import type { Worker } from "node:worker_threads"
@@ -28,10 +30,12 @@ const idleMax = 10_000
 const taskMax = 60_000
 
 /** The waiting jobs of each account. The first account is the next one. */
-const waiting = new Map<string, Array<Job>>()
+type Waiting = Map<string, Array<Job>>
+const responses: Waiting = new Map()
+const requests: Waiting = new Map()
 let current: Job | undefined
 let worker: Worker | undefined
-/** Ends the thread when it is idle, or when its task takes too long. */
+/** Ends the thread when it has been idle for `idleMax`, or busy with one task for `taskMax`. */
 let limit: NodeJS.Timeout | undefined
 
 /**
@@ -40,7 +44,8 @@ let limit: NodeJS.Timeout | undefined
  */
 export const onThread = <Done extends object>(
   task: Task<Done>,
-  account: string
+  account: string,
+  waiting: Waiting = requests
 ): Effect.Effect<Done | Failed | undefined> =>
   Effect.async((resume) => {
     const job: Job = { task, done: (done) => resume(Effect.succeed(done as Done | Failed | undefined)) }
@@ -48,7 +53,7 @@ export const onThread = <Done extends object>(
     if (jobs === undefined) waiting.set(account, [job])
     else jobs.push(job)
     next()
-    return Effect.sync(() => leave(account, job))
+    return Effect.sync(() => leave(waiting, account, job))
   })
 
 /** The request's bytes are gone, because the thread ended while it had them. */
@@ -57,19 +62,19 @@ export const lost = new Busy({
   retry_after: busyFor
 })
 
-/** Works like `onThread`, for a task that the request requires. Like an error on this thread, an error on the other thread is a defect. */
+/** Does a task that the request requires (see `onThread`). Like an error on this thread, an error on the other thread is a defect. */
 export const doneOnThread = <Done extends object>(task: Task<Done>, account: string): Effect.Effect<Done, Busy> =>
   Effect.flatMap(onThread(task, account), (done): Effect.Effect<Done, Busy> => {
     if (done === undefined) return Effect.zipRight(Effect.logError("the thread for large bodies ended"), lost)
     return "failed" in done ? Effect.die(new Error(done.failed)) : Effect.succeed(done)
   })
 
-/** Works like `onThread`, for a task that reads a response. Returns `undefined` if the response was lost, because the thread ended or its code failed. */
+/** Does a task that reads a response (see `onThread`). Returns `undefined` if the response was lost, because the thread ended or its code failed. */
 export const readOnThread = <Done extends object>(task: Task<Done>, account: string): Effect.Effect<Done | undefined> =>
-  Effect.map(onThread(task, account), (done) => (done === undefined || "failed" in done ? undefined : done))
+  Effect.map(onThread(task, account, responses), (done) => (done === undefined || "failed" in done ? undefined : done))
 
 /** Forgets a job that has not begun. */
-const leave = (account: string, job: Job): void => {
+const leave = (waiting: Waiting, account: string, job: Job): void => {
   const jobs = waiting.get(account)?.filter((one) => one !== job)
   if (jobs === undefined) return
   if (jobs.length === 0) waiting.delete(account)
@@ -77,7 +82,7 @@ const leave = (account: string, job: Job): void => {
 }
 
 /** Takes the next job. Its account then waits for its next turn behind all others. */
-const taken = (): Job | undefined => {
+const taken = (waiting: Waiting): Job | undefined => {
   const [first] = waiting
   if (first === undefined) return undefined
   const [account, jobs] = first
@@ -89,7 +94,7 @@ const taken = (): Job | undefined => {
 
 const next = (): void => {
   if (current !== undefined) return
-  current = taken()
+  current = taken(responses) ?? taken(requests)
   if (current === undefined) return
   const { task } = current
   const moved = [task.body, ...(task.beside === undefined ? [] : [task.beside])].map(({ buffer }) => buffer)

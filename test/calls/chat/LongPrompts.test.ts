@@ -3,7 +3,8 @@ import { Cause, Effect, Either, Exit } from "effect"
 import { createHash } from "node:crypto"
 import { Worker } from "node:worker_threads"
 import { afterEach, describe, expect, it, vi } from "vitest"
-import { onThread } from "../../../src/calls/threads/BodyThreads.ts"
+import type { ReadDecisionTask } from "../../../src/calls/decisions/BodyTask.ts"
+import { onThread, readOnThread } from "../../../src/calls/threads/BodyThreads.ts"
 import type { CountTask, WriteTask } from "../../../src/calls/engine/BodyTask.ts"
 import { conversationOf } from "../../../src/calls/engine/Conversation.ts"
 import * as LongPrompts from "../../../src/calls/engine/LongPrompts.ts"
@@ -334,6 +335,26 @@ describe("the thread for long bodies", () => {
     await Promise.all([...first, ...second])
     expect(order).toEqual(["1a", "1b", "2a", "1c", "2b"])
     expect(tasks).toHaveLength(5)
+  })
+
+  it("reads a response before the requests that came earlier", async () => {
+    watched()
+    const order: Array<string> = []
+    const asked = ["1a", "1b", "1c"].map((name) => exitOf("acc_1").then(() => order.push(name)))
+    const body = Uint8Array.from(Buffer.from(`{"choices":[]}`))
+    const task: CountTask = { how: "count", client: "chat", body }
+    const read = Effect.runPromise(readOnThread(task, "acc_1")).then(() => order.push("response"))
+    await Promise.all([...asked, read])
+    expect(order).toEqual(["1a", "response", "1b", "1c"])
+  })
+
+  it("goes on after a response that is nested too deeply for one of the two threads", async () => {
+    for (const depth of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000]) {
+      const body = Uint8Array.from(Buffer.from(`{"usage":{"x":${"[".repeat(depth)}${"]".repeat(depth)}}}`))
+      const task: ReadDecisionTask = { how: "read_decision", body }
+      await Effect.runPromise(readOnThread(task, "acc_1"))
+      expect(Exit.isSuccess(await exitOf("acc_1"))).toBe(true)
+    }
   })
 
   it("reports an error of its code as one, and so a body that cannot be moved", async () => {
