@@ -152,12 +152,12 @@ const decide = (parts: Parts): DecisionsContract["decide"] => {
     })
 }
 
-type Asker = Pick<DecisionCall, "caller" | "request_id" | "room">
+type CallContext = Pick<DecisionCall, "caller" | "request_id" | "room">
 
 /** Calls the model and settles the call. */
-const ask = Effect.fnUntraced(function* (parts: Parts, admission: Admission, body: string, asker: Asker) {
+const ask = Effect.fnUntraced(function* (parts: Parts, admission: Admission, body: string, context: CallContext) {
   const { model, upstream } = parts
-  const { request_id, room } = asker
+  const { request_id, room } = context
   const request = { method: "POST", path: model.path, headers: upstream.headers, body } as const
   const answer = yield* upstream
     .wire(admission)
@@ -187,7 +187,7 @@ const ask = Effect.fnUntraced(function* (parts: Parts, admission: Admission, bod
     yield* failed(upstream.name, `status ${status}`, request_id)
     return yield* DecisionUpstreamFailed.of(upstream.name, status)
   }
-  const read = lost === undefined ? yield* bodyOf(answer, asker.caller.account_id) : undefined
+  const read = lost === undefined ? yield* bodyOf(answer, context.caller.account_id) : undefined
   if (read === undefined || "fault" in read)
     return yield* unusable(parts, admission, Buffer.byteLength(body), answer, read?.fault, request_id)
   const measured = measuredOf(model, ownMembersOf(read).usage, Buffer.byteLength(body))
