@@ -109,7 +109,8 @@ const shared = {
   setupFiles: ["test/support/testers.ts"],
   // Only a hanging test should reach this limit. A shared machine may be several times slower than a quiet one.
   testTimeout: 600_000,
-  hookTimeout: 600_000
+  hookTimeout: 600_000,
+  expect: { poll: { timeout: 20_000 } }
 }
 
 const everything = { ...shared, include: ["test/**/*.test.ts"] }

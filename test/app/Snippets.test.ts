@@ -143,6 +143,15 @@ describe("a key", () => {
     })
   })
 
+  it("gets receipts that prove the request and the answer", async () => {
+    const [snippet] = take("sh", /receipt verify/)
+    const body = { model: "sandbox-small", messages: [{ role: "user", content: "hi" }] }
+    writeFileSync(join(scratch, "request.json"), JSON.stringify(body))
+    await vi.waitUntil(async () => (await service.call("/v1/log/keys")).body.keys.length === 1, 20_000)
+    const [{ key: logKey }] = (await service.call("/v1/log/keys")).body.keys
+    expect(await shell(snippet!.text, { KEY: key, LOG_KEY: logKey })).toContain("request")
+  })
+
   it("has budgets, which are raised", async () => {
     const env = { TENANT: person.tenant_id, TOKEN: person.token }
     const [create] = take("sh", /^curl \S+ \S+\/tenants\/\$TENANT\/budgets -H/)

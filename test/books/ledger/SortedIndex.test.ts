@@ -20,8 +20,10 @@ const add = (count: number) =>
       VALUES (1, ${ada}, ${acme}, '', 'tool', 'x', 'x', 'x', '', 'bil_acme', ${acme}, 'own', 'own', '', '', '') ON CONFLICT DO NOTHING`
     yield* sql.unsafe(`WITH RECURSIVE last (n) AS (SELECT COALESCE(MAX(number), 0) FROM tollgate_usage_records),
         n (i) AS (SELECT n + 1 FROM last UNION ALL SELECT i + 1 FROM n, last WHERE i < last.n + ${count})
-      INSERT INTO tollgate_usage_records SELECT 60000 + 2 * i, 'use_' || i, '${acme}', i, i, 1, i * 31 % 7, i * 17 % 5, i,
-        CASE WHEN i % 1000 = 0 THEN 9007199254740992 + i * 7919 % 3 ELSE i * 7919 % 4001 END, 0, 0, 'none', i * 7919 % 50, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      INSERT INTO tollgate_usage_records (seq, id, tenant_id, number, at, dimensions, prompt_tokens, completion_tokens, units, cost,
+        uncollected, reserved, usage_source, latency_ms, success)
+      SELECT 60000 + 2 * i, 'use_' || i, '${acme}', i, i, 1, i * 31 % 7, i * 17 % 5, i,
+        CASE WHEN i % 1000 = 0 THEN 9007199254740992 + i * 7919 % 3 ELSE i * 7919 % 4001 END, 0, 0, 'none', i * 7919 % 50, 1
       FROM n`)
     yield* Scene.linkRecords
   })

@@ -48,8 +48,10 @@ const many = (tenant: TenantId, count: number) =>
     yield* sql`INSERT INTO tollgate_usage_dimensions
       VALUES (${seq}, ${ada}, ${tenant}, '', 'tool', 'x', 'x', 'x', '', ${`bil_${tenant}`}, ${tenant}, 'own', 'own', '', '', '')`
     yield* sql.unsafe(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-      INSERT INTO tollgate_usage_records SELECT ${seq} + i, 'use_' || (${seq} + i), '${tenant}', i, i, ${seq}, 0, 0, i,
-        i * 7919 % 4001, 0, 0, 'none', 0, 1, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM n`)
+      INSERT INTO tollgate_usage_records (seq, id, tenant_id, number, at, dimensions, prompt_tokens, completion_tokens, units, cost,
+        uncollected, reserved, usage_source, latency_ms, success)
+      SELECT ${seq} + i, 'use_' || (${seq} + i), '${tenant}', i, i, ${seq}, 0, 0, i,
+        i * 7919 % 4001, 0, 0, 'none', 0, 1 FROM n`)
     yield* Scene.linkRecords
   })
 
