@@ -63,6 +63,9 @@ const billedCost = ({ part }: Row): string => toDecimal(part.charge)
 const quantity = ({ part }: Row): string => `${part.quantity}.0`
 const unit = ({ part }: Row): string => cell(unitName(part.unit))
 const serviceName = ({ head }: Row): string => cell(head.service_name)
+/** A name may consist of spaces, which FOCUS does not accept. */
+const memberName = ({ account_email, account_id, account_name }: ExportedCall): string =>
+  [account_name, account_email].find((text) => text.trim() !== "") ?? account_id
 
 /** The columns in order, each with its cell. An empty cell is null. */
 const columns: Readonly<Record<string, (row: Row) => string>> = {
@@ -107,7 +110,7 @@ const columns: Readonly<Record<string, (row: Row) => string>> = {
     above === undefined ? "" : quoted(JSON.stringify({ x_AbovePromptTokens: above })),
   SkuPriceId: (row) => cell(`${skuOf(row)}/${Price.toDecimal(row.part.list_price)}`),
   SubAccountId: ({ call }) => cell(call.account_id),
-  SubAccountName: ({ call }) => cell(call.account_name || call.account_email || call.account_id),
+  SubAccountName: ({ call }) => cell(memberName(call)),
   Tags: ({ call }) => quoted(call.tags),
   x_UsageId: ({ call }) => cell(call.usage_id),
   x_LedgerEntryId: ({ call }) => cell(call.entry_id),

@@ -125,7 +125,7 @@ const calls = fc
     /** Thousandths of the cost that the balance covered, and whether the charge is another amount than the lines give. */
     covered: fc.integer({ min: 0, max: 1_000 }),
     odd: fc.integer({ min: 0, max: 9 }),
-    account_name: chosen,
+    account_name: fc.oneof(chosen, fc.constant(" ")),
     account_email: chosen,
     application_name: chosen,
     end_user: chosen,
