@@ -30,7 +30,7 @@ const authorize = ({ headers }: Received): void => {
 type Kind = "input" | "cached" | "output"
 
 /** Returns an amount in nano-USD. Prices have 18 decimal places per token. */
-const amountOf = (bills: Bills, row: BillRow, kind: Kind): bigint => {
+const amountOf = (bills: Bills, row: Pick<BillRow, "model" | Kind>, kind: Kind): bigint => {
   const offer = vendorPriceOf(row.model) ?? { prompt_usd_per_million: "1", completion_usd_per_million: "1" }
   const text = kind === "output" ? offer.completion_usd_per_million : offer.prompt_usd_per_million
   const list = fromDecimal(text, 12)!
@@ -41,7 +41,8 @@ const amountOf = (bills: Bills, row: BillRow, kind: Kind): bigint => {
 }
 
 const kinds: ReadonlyArray<Kind> = ["input", "cached", "output"]
-const used = (row: BillRow): ReadonlyArray<Kind> => kinds.filter((kind) => kind !== "cached" || row.cached > 0)
+const used = (row: Pick<BillRow, "cached">): ReadonlyArray<Kind> =>
+  kinds.filter((kind) => kind !== "cached" || row.cached > 0)
 
 /** Returns a charge that no call caused, if the mistake adds one. */
 const other = (bills: Bills): { readonly name: string; readonly nano: bigint } | undefined =>
@@ -165,18 +166,38 @@ const anthropic = (bills: Bills, results: typeof anthropicCosts, { query }: Rece
 
 // ---- OpenRouter -------------------------------------------------------------------------------------------------------------
 
+const totalOf = (bills: Bills, row: Pick<BillRow, "model" | Kind>): number =>
+  Number(toDecimal(used(row).reduce((sum, kind) => sum + amountOf(bills, row, kind), 0n)))
+
 const openRouter = (bills: Bills, { query }: Received): Answer => {
   const day = query.get("date") ?? ""
   const data = rowsOn(bills, day).map((row) => ({
     date: row.day,
     model: row.model,
-    usage: Number(toDecimal(used(row).reduce((sum, kind) => sum + amountOf(bills, row, kind), 0n))),
+    usage: totalOf(bills, row),
     requests: row.requests,
     prompt_tokens: row.input + row.cached,
     completion_tokens: row.output,
     reasoning_tokens: 0
   }))
   return json(200, { data })
+}
+
+const generation = (bills: Bills, { query }: Received): Answer => {
+  const call = bills.call(query.get("id") ?? "")
+  if (call === undefined) return json(404, { error: { message: "Generation not found", code: 404 } })
+  const { at, cached, id, input, model, output } = call
+  return json(200, {
+    data: {
+      id,
+      model,
+      created_at: toIso(at),
+      native_tokens_prompt: input + cached,
+      native_tokens_cached: cached,
+      native_tokens_completion: output,
+      total_cost: totalOf(bills, call)
+    }
+  })
 }
 
 const lever = (bills: Bills): Lever => ({
@@ -206,7 +227,8 @@ export const make: Make = ({ bills }) => {
       route("/openai/organization/usage/completions", (received) => openAi(bills, openAiUsage, received)),
       route("/anthropic/organizations/cost_report", (received) => anthropic(bills, anthropicCosts, received)),
       route("/anthropic/organizations/usage_report/messages", (received) => anthropic(bills, anthropicUsage, received)),
-      route("/openrouter/activity", (received) => openRouter(bills, received))
+      route("/openrouter/activity", (received) => openRouter(bills, received)),
+      route("/openrouter/generation", (received) => generation(bills, received))
     ],
     levers: [lever(bills)],
     configuration: {}

@@ -40,6 +40,14 @@ export const mistakes = {
 export type Mistake = keyof typeof mistakes
 export const mistakeNames = Object.keys(mistakes) as ReadonlyArray<Mistake>
 
+type Tier = "batch" | "priority" | undefined
+
+/** A call with its day on the bill. */
+export interface BilledCall extends Billed {
+  readonly day: string
+  readonly tier: Tier
+}
+
 /** The billed tokens and requests of a model on a day. */
 export interface BillRow {
   readonly day: string
@@ -48,7 +56,7 @@ export interface BillRow {
   cached: number
   output: number
   requests: number
-  tier: "batch" | "priority" | undefined
+  readonly tier: Tier
 }
 
 export interface Bills {
@@ -58,18 +66,18 @@ export interface Bills {
   readonly mistake: () => Mistake | undefined
   /** Returns the rows by day and model, including the mistake. */
   readonly rows: () => ReadonlyArray<BillRow>
+  /** Returns one call as billed, including the mistake. */
+  readonly call: (id: string) => BilledCall | undefined
 }
 
 const callsMax = 100_000
 
-const rowsOf = (calls: ReadonlyArray<Billed>, shift: number): ReadonlyArray<BillRow> => {
+const rowsOf = (calls: ReadonlyArray<BilledCall>): ReadonlyArray<BillRow> => {
   const rows = new Map<string, BillRow>()
-  for (const { at, cached, input, model, output } of calls) {
-    const day = toDay(at - shift * hour)
+  for (const { cached, day, input, model, output, tier } of calls) {
     const key = `${day}\n${model}`
     let row = rows.get(key)
-    if (row === undefined)
-      rows.set(key, (row = { day, model, input: 0, cached: 0, output: 0, requests: 0, tier: undefined }))
+    if (row === undefined) rows.set(key, (row = { day, model, input: 0, cached: 0, output: 0, requests: 0, tier }))
     row.input += input
     row.cached += cached
     row.output += output
@@ -96,42 +104,61 @@ const chosen = (calls: ReadonlyArray<Billed>, mistake: Mistake | undefined): Rea
   }
 }
 
-const changed = (row: BillRow, mistake: Mistake | undefined): BillRow => {
+/** Changes the tokens of the first call of a day and model. */
+const changed = (call: BilledCall, mistake: Mistake | undefined): BilledCall => {
   switch (mistake) {
     case "more_input":
-      return { ...row, input: row.input + 100 }
+      return { ...call, input: call.input + 100 }
     case "fewer_input":
-      return { ...row, input: row.input - 5 }
+      return { ...call, input: call.input - 5 }
     case "more_output":
-      return { ...row, output: row.output + 100 }
+      return { ...call, output: call.output + 100 }
     case "fewer_output":
-      return { ...row, output: row.output - 5 }
+      return { ...call, output: call.output - 5 }
     case "uncached":
-      return { ...row, input: row.input - 5, cached: row.cached + 5 }
-    case "batch":
-    case "priority":
-      return { ...row, tier: mistake }
+      return { ...call, input: call.input - 5, cached: call.cached + 5 }
     default:
-      return row
+      return call
   }
 }
 
 const shiftOf = (mistake: Mistake | undefined): number => (mistake === "behind" ? 8 : mistake === "ahead" ? -2 : 0)
 
+/** Returns the calls as billed. */
+const billedCalls = (calls: ReadonlyArray<Billed>, mistake: Mistake | undefined): ReadonlyArray<BilledCall> => {
+  const tier = mistake === "batch" || mistake === "priority" ? mistake : undefined
+  const begun = new Set<string>()
+  return chosen(calls, mistake).map((call) => {
+    const day = toDay(call.at - shiftOf(mistake) * hour)
+    const key = `${day}\n${call.model}`
+    const isFirst = !begun.has(key)
+    begun.add(key)
+    return isFirst ? changed({ ...call, day, tier }, mistake) : { ...call, day, tier }
+  })
+}
+
 export const make = (): Bills => {
   const calls: Array<Billed> = []
   let mistake: Mistake | undefined
+  /** The calls as billed, by id, since the last change. */
+  let billed: ReadonlyMap<string, BilledCall> | undefined
   return {
     note: (call) => {
       // Drop a tenth at a time, because each drop moves the entire array.
       if (calls.length === callsMax) calls.splice(0, callsMax / 10)
       calls.push(call)
+      billed = undefined
     },
     setMistake: (next) => {
       mistake = next
+      billed = undefined
     },
     mistake: () => mistake,
-    rows: () => rowsOf(chosen(calls, mistake), shiftOf(mistake)).map((row) => changed(row, mistake))
+    rows: () => rowsOf(billedCalls(calls, mistake)),
+    call: (id) => {
+      billed ??= new Map(billedCalls(calls, mistake).map((call) => [call.id, call]))
+      return billed.get(id)
+    }
   }
 }
 

@@ -180,11 +180,12 @@ const usageOf = (prompt_tokens: number, completion_tokens: number) => ({
   total_tokens: prompt_tokens + completion_tokens
 })
 
-const vendorHeaders = (): Record<string, string> => ({ "x-request-id": idOf("req") })
+/** Builds the vendor's response headers. Its bill lists a call under the same request id. */
+const vendorHeaders = (id = idOf("req")): Record<string, string> => ({ "x-request-id": id })
 
-const eventStream = (pieces: Iterable<string>, first: number): Answer => ({
+const eventStream = (pieces: Iterable<string>, first: number, headers = vendorHeaders()): Answer => ({
   status: 200,
-  headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...vendorHeaders() },
+  headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache", ...headers },
   pieces,
   first
 })
@@ -230,15 +231,17 @@ const chat = (body: Body, created: number, note: Note): Answer => {
 
   const head = { id: idOf("chatcmpl"), created, model }
   const usage = usageOf(prompt_tokens, words * n)
-  note(head.id, model, usage)
+  const request_id = idOf("req")
+  const headers = vendorHeaders(request_id)
+  note(request_id, model, usage)
   if (stream !== true) {
     const finish_reason = reasons[speech.end]
     const message = messageOf(speech)
     const choices = Array.from({ length: n }, (_, index) => ({ index, message, logprobs: null, finish_reason }))
-    return json(200, { ...head, object: "chat.completion", choices, usage, system_fingerprint: null }, vendorHeaders())
+    return json(200, { ...head, object: "chat.completion", choices, usage, system_fingerprint: null }, headers)
   }
   const wire = { head, object: "chat.completion.chunk", usage, include_usage: includesUsage(body) }
-  return eventStream(events(wire, chatDeltas(speech, n)), firstOf(n, words * n))
+  return eventStream(events(wire, chatDeltas(speech, n)), firstOf(n, words * n), headers)
 }
 
 const namesOf = ({ tools }: Body): ReadonlySet<string> =>

@@ -148,7 +148,7 @@ describe("a key", () => {
     const body = { model: "sandbox-small", messages: [{ role: "user", content: "hi" }] }
     writeFileSync(join(scratch, "request.json"), JSON.stringify(body))
     await vi.waitUntil(async () => (await service.call("/v1/log/keys")).body.keys.length === 1, 20_000)
-    const [{ key: logKey }] = (await service.call("/v1/log/keys")).body.keys
+    const [logKey] = (await service.call("/v1/log/keys")).body.keys
     expect(await shell(snippet!.text, { KEY: key, LOG_KEY: logKey })).toContain("request")
   })
 

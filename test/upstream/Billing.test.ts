@@ -4,7 +4,6 @@ import { Readable } from "node:stream"
 import { describe, expect, it } from "vitest"
 import { amountIn } from "../../src/upstream/billing/Bill.ts"
 import { readBill } from "../../src/upstream/billing/Files.ts"
-import { generationLines } from "../../src/upstream/billing/OpenRouter.ts"
 import { billingApis } from "../../src/upstream/billing/Vendors.ts"
 
 const window = { first: "2026-03-01", last: "2026-03-02" }
@@ -157,14 +156,14 @@ describe("OpenRouter's bill", () => {
       native_tokens_completion: 3,
       total_cost: 0.00012
     }
-    expect(generationLines({ data }).map(({ amount, call, kind, quantity }) => [call, kind, quantity, amount])).toEqual(
-      [
-        ["gen-1", "input", 6, null],
-        ["gen-1", "cached_input", 4, null],
-        ["gen-1", "output", 3, null],
-        ["gen-1", "all", null, 120_000n]
-      ]
-    )
+    expect(
+      openrouter.call!.read({ data }).map(({ amount, call, kind, quantity }) => [call, kind, quantity, amount])
+    ).toEqual([
+      ["gen-1", "input", 6, null],
+      ["gen-1", "cached_input", 4, null],
+      ["gen-1", "output", 3, null],
+      ["gen-1", "all", null, 120_000n]
+    ])
   })
 })
 

@@ -9,7 +9,7 @@ import type { BooksUnavailable, Conflict } from "../../books/ledger/rules/Proble
 import { statement } from "../../books/ledger/rules/Transaction.ts"
 import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { WriterContract } from "../../books/ledger/write/Writer.ts"
-import type { BillingApi, BillPage } from "../../upstream/billing/BillingApi.ts"
+import type { BillingApi, BillPage, CallApi } from "../../upstream/billing/BillingApi.ts"
 import { NoBill } from "../../upstream/billing/Bill.ts"
 import type { BilledLine, BillWindow } from "../../upstream/billing/Bill.ts"
 import { billingApis } from "../../upstream/billing/Vendors.ts"
@@ -66,8 +66,8 @@ const unavailable = (vendor: string, why: string) => new BillUnavailable({ messa
 /** Returns whether another attempt may succeed. */
 const isTransient = (status: number): boolean => status === 429 || status >= 500
 
-/** Requests one page, with up to five attempts that are one, two, four and eight seconds apart. */
-const asked = (wire: Wire.Wire, vendor: BillingVendor, api: BillingApi, path: string) =>
+/** Sends one request, with up to five attempts that are one, two, four and eight seconds apart. */
+const requested = (wire: Wire.Wire, vendor: BillingVendor, api: BillingApi, path: string) =>
   wire.exchange({ method: "GET", path, headers: api.headers(vendor.key!) }, { limit: pageBytesMax }).pipe(
     Effect.mapError(({ reason }) => unavailable(vendor.name, `no response (${reason})`)),
     Effect.flatMap((answer) =>
@@ -75,17 +75,18 @@ const asked = (wire: Wire.Wire, vendor: BillingVendor, api: BillingApi, path: st
         ? unavailable(vendor.name, `the vendor responded with status ${answer.status}`)
         : Effect.succeed(answer)
     ),
-    Effect.retry(Schedule.intersect(Schedule.exponential(Duration.seconds(1)), Schedule.recurs(4))),
-    Effect.flatMap(({ body, status }) => {
-      if (status !== 200) return unavailable(vendor.name, `the vendor responded with status ${status}`)
-      const json = readJson(body)
-      return json === undefined
-        ? unavailable(vendor.name, "the response is not a JSON object")
-        : Effect.succeed(json.value)
-    })
+    Effect.retry(Schedule.intersect(Schedule.exponential(Duration.seconds(1)), Schedule.recurs(4)))
   )
 
-const read = (vendor: BillingVendor, make: () => BillPage): Effect.Effect<BillPage, BillUnavailable> =>
+type Response = Effect.Effect.Success<ReturnType<typeof requested>>
+
+const jsonOf = ({ name }: BillingVendor, { body, status }: Response): Effect.Effect<unknown, BillUnavailable> => {
+  if (status !== 200) return unavailable(name, `the vendor responded with status ${status}`)
+  const json = readJson(body)
+  return json === undefined ? unavailable(name, "the response is not a JSON object") : Effect.succeed(json.value)
+}
+
+const read = <A>(vendor: BillingVendor, make: () => A): Effect.Effect<A, BillUnavailable> =>
   Effect.try({
     try: make,
     catch: (error) => {
@@ -113,7 +114,7 @@ const reportOf = Effect.fnUntraced(function* (
   while (number === 0 || cursor !== null) {
     if (number >= pagesMax) return yield* unavailable(vendor.name, `the report has more than ${pagesMax} pages`)
     const from = cursor
-    const body = yield* asked(wire, vendor, api, api.path(report, window, from))
+    const body = yield* jsonOf(vendor, yield* requested(wire, vendor, api, api.path(report, window, from)))
     const page = yield* read(vendor, () => api.read(report, window, from, body))
     if (page.next !== null && page.next === from)
       return yield* unavailable(vendor.name, "a page refers to itself as the next page")
@@ -145,10 +146,32 @@ const keep = (
     })
   )
 
+const wireTo = ({ base_url }: BillingVendor) => Wire.make({ base_url, silence_ms_max: 60_000, total_ms_max: 300_000 })
+
+/** Reads the lines of single calls by the vendor's ids, four calls at a time. A call that the vendor does not know has no lines. */
+export const callsOf = (
+  vendor: BillingVendor,
+  api: BillingApi,
+  { path, read: linesIn }: CallApi,
+  ids: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<BilledLine>, BillUnavailable> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const wire = yield* wireTo(vendor)
+      const linesOf = Effect.fnUntraced(function* (id: string) {
+        const response = yield* requested(wire, vendor, api, path(id))
+        if (response.status === 404) return []
+        const body = yield* jsonOf(vendor, response)
+        return yield* read(vendor, () => linesIn(body).map((line) => ({ ...line, call: id })))
+      })
+      return (yield* Effect.forEach(ids, linesOf, { concurrency: 4 })).flat()
+    })
+  )
+
 export const billOf = (parts: PageParts, vendor: BillingVendor, window: BillWindow) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const wire = yield* Wire.make({ base_url: vendor.base_url, silence_ms_max: 60_000, total_ms_max: 300_000 })
+      const wire = yield* wireTo(vendor)
       const reports = billingApis[vendor.api!].reports
       const lines = yield* Effect.forEach(reports, (report) => reportOf(parts, wire, vendor, window, report))
       return lines.flat()

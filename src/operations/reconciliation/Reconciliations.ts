@@ -5,7 +5,8 @@
  * - Only closed days are compared: the vendor's UTC day must be over, and its bill must have had time to settle.
  * - The loop compares the last three closed days again, because vendors correct bills. The loop never requests days that the vendor no longer
  *   reports.
- * - A bill that lists calls is joined by call; any other is joined by day, model and kind of token (`Join`).
+ * - A bill that lists calls is joined by call; any other is joined by day, model and kind of token (`Join`). Single calls explain what remains if the
+ *   vendor describes them (`Explained`).
  * - Coverage is the part of a bill that known calls account for.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -26,6 +27,7 @@ import { NoBill } from "../../upstream/billing/Bill.ts"
 import type { BilledLine, BillWindow } from "../../upstream/billing/Bill.ts"
 import { readBill } from "../../upstream/billing/Files.ts"
 import { billingApis } from "../../upstream/billing/Vendors.ts"
+import { explained } from "./Explained.ts"
 import { join, marginMillis } from "./Join.ts"
 import { Hours, meteredCallOf, servedLookup } from "./Metering.ts"
 import { billOf, forgotten } from "./Pages.ts"
@@ -188,7 +190,7 @@ const compared = Effect.fnUntraced(function* (
   const lines = bill.map((line) => ({ ...line, model: vendor.models[line.model] ?? line.model }))
   const listsCalls = lines.some(({ call }) => call !== undefined)
   const { calls, hours } = yield* metered(parts, vendor, window, listsCalls)
-  const joined = join(hours.list, lines, window, calls)
+  const joined = yield* explained(parts, vendor, window, lines, join(hours.list, lines, window, calls))
   const now = yield* Clock.currentTimeMillis
   const days = daysOf(window).map((day) => resultOf(vendor.name, day, now, joined))
   yield* parts.writer.submit({ postings: [], statements: replacing(parts, vendor.name, window, days) })

@@ -8,6 +8,13 @@ export interface BillPage {
   readonly next: string | null
 }
 
+export interface CallApi {
+  /** Builds the path and query. `id` is the vendor's id of the call. */
+  readonly path: (id: string) => string
+  /** Throws `NoBill` if the response cannot be read. */
+  readonly read: (body: unknown) => ReadonlyArray<BilledLine>
+}
+
 export interface BillingApi {
   readonly base_url: string
   /** The reports that together make up the bill. */
@@ -21,4 +28,6 @@ export interface BillingApi {
   readonly path: (report: string, window: BillWindow, page: string | null) => string
   /** Throws `NoBill` if the page cannot be read. */
   readonly read: (report: string, window: BillWindow, page: string | null, body: unknown) => BillPage
+  /** The request for one call, if the reports list no calls but the vendor describes a call by its id. */
+  readonly call?: CallApi
 }

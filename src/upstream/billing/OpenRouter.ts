@@ -1,6 +1,6 @@
 /**
  * Reads OpenRouter's `activity` and `generation`. `activity` lists the tokens and one amount for each model, for the last 30 completed days. Each
- * request returns one UTC day and requires a management key. `generation` describes one call.
+ * request returns one UTC day and requires a management key. `generation` describes one call by its id.
  */
 import { Redacted } from "effect"
 import { day as dayMillis, parse, toDay } from "../../kernel/Moment.ts"
@@ -20,6 +20,23 @@ const activityLines = (day: string, item: Json): ReadonlyArray<BilledLine> => {
   ]
 }
 
+/** Reads the lines of one call. `native` tokens, counted by the model's own tokenizer, are the ones that are billed. */
+const generationLines = (body: unknown): ReadonlyArray<BilledLine> => {
+  const data = objectIn(objectIn(body).data)
+  const [call, model, at] = [textIn(data.id), textIn(data.model), parse(textIn(data.created_at) ?? "")]
+  if (call === undefined || model === undefined || at === undefined)
+    throw new NoBill("a generation lacks its id, model or time")
+  const cached = countIn(data.native_tokens_cached)
+  const prompt = countIn(data.native_tokens_prompt)
+  const shared = { day: toDay(at), model, call, amount: null, resolution: 1n } as const
+  return [
+    { ...shared, kind: "input", quantity: Math.max(0, prompt - cached), requests: 1 },
+    { ...shared, kind: "cached_input", quantity: Math.min(cached, prompt) },
+    { ...shared, kind: "output", quantity: countIn(data.native_tokens_completion) },
+    { ...shared, kind: "all", quantity: null, ...amountIn(data.total_cost) }
+  ]
+}
+
 const dayAfter = (day: string): string => toDay(parse(day)! + dayMillis)
 
 export const openRouter: BillingApi = {
@@ -34,24 +51,6 @@ export const openRouter: BillingApi = {
     const day = page ?? first
     const lines = listIn(objectIn(body).data, "data").flatMap((item) => activityLines(day, item))
     return { lines, next: day < last ? dayAfter(day) : null }
-  }
-}
-
-export const generationPath = (id: string): string => `/generation?id=${encodeURIComponent(id)}`
-
-/** Reads the lines of one call. `native` tokens, counted by the model's own tokenizer, are the ones that are billed. */
-export const generationLines = (body: unknown): ReadonlyArray<BilledLine> => {
-  const data = objectIn(objectIn(body).data)
-  const [call, model, at] = [textIn(data.id), textIn(data.model), parse(textIn(data.created_at) ?? "")]
-  if (call === undefined || model === undefined || at === undefined)
-    throw new NoBill("a generation lacks its id, model or time")
-  const cached = countIn(data.native_tokens_cached)
-  const prompt = countIn(data.native_tokens_prompt)
-  const shared = { day: toDay(at), model, call, amount: null, resolution: 1n } as const
-  return [
-    { ...shared, kind: "input", quantity: Math.max(0, prompt - cached), requests: 1 },
-    { ...shared, kind: "cached_input", quantity: Math.min(cached, prompt) },
-    { ...shared, kind: "output", quantity: countIn(data.native_tokens_completion) },
-    { ...shared, kind: "all", quantity: null, ...amountIn(data.total_cost) }
-  ]
+  },
+  call: { path: (id) => `/generation?id=${encodeURIComponent(id)}`, read: generationLines }
 }

@@ -1,5 +1,8 @@
 /** The sandbox's vendor keeps its own bill. A faithful bill has no difference; each planted mistake is found with its cause. */
 import { Effect, Redacted } from "effect"
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { day as dayMillis, hour as hourMillis, parse, toDay } from "../../../src/kernel/Moment.ts"
 import type { Cause, ReconciledDifference } from "../../../src/operations/reconciliation/Reconciliation.ts"
@@ -140,13 +143,73 @@ describe("a planted mistake", () => {
   })
 })
 
+describe("a bill without calls whose vendor describes single calls", () => {
+  const differences = async (days = window) => {
+    const lines = await reconciled("openrouter", days)
+    for (const { causes, drift } of lines) expect(sumOf(causes.map(({ amount }) => amount))).toBe(drift)
+    return running.reconciling([vendorOf("openrouter")], ({ find }) =>
+      Effect.map(
+        Effect.forEach(lines, ({ day }) => find("openrouter", day)),
+        (details) => details.flatMap((detail) => detail.differences).filter(({ cause }) => cause !== "rounding")
+      )
+    )
+  }
+
+  it.each([
+    ["more_output", "quantity", 18],
+    ["uncached", "kind", 18],
+    ["input_price", "price", 72],
+    ["unbilled_calls", "not_billed", 1]
+  ] as const)("names the calls behind %s", async (mistake, cause, count) => {
+    await control("/bill", { mistake })
+    const found = await differences()
+    expect(found).toHaveLength(count)
+    expect(new Set(found.map((one) => one.cause))).toEqual(new Set([cause]))
+    for (const { usage_id, vendor_request } of found) {
+      expect(usage_id).toMatch(/^use_/)
+      expect(vendor_request).not.toBeNull()
+    }
+  })
+
+  it("has calls that the service does not know, if all known calls are billed as metered", async () => {
+    await control("/bill", { mistake: "unknown_calls" })
+    const found = await differences()
+    expect(found).toMatchObject([{ cause: "coverage", kind: "all", usage_id: null }])
+    const [line] = (await reconciled("openrouter")).filter(({ coverage }) => coverage < 1)
+    expect(line).toBeDefined()
+  })
+
+  it("keeps the differences of its days and models if a call cannot be read", async () => {
+    await control("/bill", { mistake: "more_output" })
+    let refused = 0
+    const server = createServer((request, response) => {
+      if (request.url!.includes("/generation")) {
+        refused++
+        return response.writeHead(403).end()
+      }
+      void fetch(`${origin}${request.url}`, { headers: { authorization: "admin" } })
+        .then((answer) => answer.text())
+        .then((text) => response.writeHead(200, { "content-type": "application/json" }).end(text))
+    }).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/billing/openrouter`
+    const lines = await running.reconciling([{ ...vendorOf("openrouter"), base_url }], ({ reconcile }) =>
+      reconcile("openrouter", window)
+    )
+    server.close()
+    expect(refused).toBeGreaterThan(0)
+    expect(causesIn(lines)).toEqual(["quantity"])
+    for (const { causes, drift } of lines) expect(sumOf(causes.map(({ amount }) => amount))).toBe(drift)
+  })
+})
+
 describe("the differences of a period", () => {
   it("are on pages of any length once each, in the order of the days, and add up to the drift", async () => {
     await control("/bill", { mistake: "more_output" })
-    await reconciled("openrouter")
-    const found = await running.reconciling([vendorOf("openrouter")], ({ differences, find, period }) =>
+    await reconciled("openai")
+    const found = await running.reconciling([vendorOf("openai")], ({ differences, find, period }) =>
       Effect.gen(function* () {
-        const asked = { vendor: "openrouter", ...dates() }
+        const asked = { vendor: "openai", ...dates() }
         const pages = (limit: number, more: object = {}) =>
           Effect.gen(function* () {
             const records: Array<ReconciledDifference> = []
@@ -161,7 +224,7 @@ describe("the differences of a period", () => {
           })
         const { days, rows } = yield* period(asked)
         const stored = yield* Effect.forEach(days, ({ day }) =>
-          Effect.map(find("openrouter", day), (detail) => detail.differences.map((one) => ({ day, ...one })))
+          Effect.map(find("openai", day), (detail) => detail.differences.map((one) => ({ day, ...one })))
         )
         return {
           days,
