@@ -131,7 +131,10 @@ describe("POST /v1/operator/reload", () => {
     const text = await stream.text()
     expect(text).toContain("lo")
     expect(text).toContain("[DONE]")
-    await vi.waitFor(async () => expect((await costs()).toSorted((a, b) => a - b)).toEqual([0.002, 0.006, 0.02]), 20_000)
+    await vi.waitFor(
+      async () => expect((await costs()).toSorted((a, b) => a - b)).toEqual([0.002, 0.006, 0.02]),
+      20_000
+    )
   })
 
   it("charges a job that the old services handed to the vendor, though no client asks for it", async () => {

@@ -20,11 +20,11 @@ import type { Fixture } from "./Fixtures.ts"
 
 /** The newest version needs no upgrade. */
 const fixtures = fixturesOf("sqlite").filter(({ figures }) => figures.migration < newest)
-const newestTwo = fixtures.slice(-2)
+const newestTwo = new Set(fixtures.slice(-2))
 
 /** All of these for the newest versions. For other versions some, with the first and the last. */
 const some = <A>(fixture: Fixture, all: ReadonlyArray<A>, count: number): ReadonlyArray<A> => {
-  if (newestTwo.includes(fixture) || all.length <= count) return all
+  if (newestTwo.has(fixture) || all.length <= count) return all
   const chosen = Array.from({ length: count - 2 }, () => 1 + Math.floor(Math.random() * (all.length - 2)))
   return [0, ...chosen, all.length - 1].map((index) => all[index]!)
 }

@@ -11,9 +11,7 @@ export type Moment = "begin" | "statement" | "commit" | "after_commit"
 
 export type Mishap =
   /** The disk or another process causes an error with this SQLite code. */
-  | { readonly error: string }
-  | "crash"
-  | "thread"
+  { readonly error: string } | "crash" | "thread"
 
 export interface StorageFault {
   readonly moment: Moment

@@ -3,7 +3,19 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
 import { Data, Effect } from "effect"
-import { chownSync, closeSync, existsSync, linkSync, lstatSync, openSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from "node:fs"
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync
+} from "node:fs"
 import { basename, dirname, join } from "node:path"
 import { findingsMax } from "../ledger/rules/Check.ts"
 import type { Finding } from "../ledger/rules/Check.ts"

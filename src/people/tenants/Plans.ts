@@ -17,7 +17,9 @@ export const make = (sql: SqlClient, writer: WriterContract, belonging: Belongin
     sql<Plan>`SELECT plan, status, seats FROM tollgate_tenants_plans WHERE tenant_id = ${tenant}`.pipe(
       Effect.orDie,
       // The plan `none` has no seats, whatever its row contains. Its status remains, so that a plan that was past due is so again if it returns.
-      Effect.map(([row]) => (row === undefined ? noPlan : row.plan === "none" ? { ...noPlan, status: row.status } : row))
+      Effect.map(([row]) =>
+        row === undefined ? noPlan : row.plan === "none" ? { ...noPlan, status: row.status } : row
+      )
     )
 
   const setPlan = Effect.fn("Tenants.setPlan")(function* (tenant: TenantId, change: Partial<Plan>) {
