@@ -127,6 +127,7 @@ describe("tollgate receipt verify", () => {
     const keys = await logKeys()
     const { entry } = await verify(receipt, keys)
     expect(await otherBodies(entry, { request, answer })).toEqual([])
+    expect(await otherBodies(entry, { request: Buffer.concat([Buffer.from("\uFEFF"), request]) })).toEqual([])
     expect(await otherBodies(entry, { request: answer })).toEqual([
       "the request is not the one that the receipt is for"
     ])

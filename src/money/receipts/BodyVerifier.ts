@@ -8,6 +8,10 @@ export interface CallBodies {
   readonly answer?: Uint8Array | undefined
 }
 
+/** The service ignores a request's byte order mark, so the receipt's hash does not include it. */
+const withoutMark = (body: Uint8Array): Uint8Array =>
+  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body
+
 /** Lists the bodies that are not those of the receipt's call, each as a sentence. Returns an empty list if all given bodies are. */
 export const otherBodies = async (entry: ReceiptEntry, bodies: CallBodies): Promise<ReadonlyArray<string>> => {
   const found: Array<string> = []
@@ -15,7 +19,7 @@ export const otherBodies = async (entry: ReceiptEntry, bodies: CallBodies): Prom
     const [body, hash] = [bodies[name], entry[`${name}_hash`]]
     if (body === undefined) continue
     if (hash === "") found.push(`the receipt contains no hash of the ${name}`)
-    else if (!isSame(await sha256(body), bytesOf(hash)))
+    else if (!isSame(await sha256(name === "request" ? withoutMark(body) : body), bytesOf(hash)))
       found.push(`the ${name} is not the one that the receipt is for`)
   }
   return found
