@@ -1,6 +1,6 @@
 /**
- * `npm run contract` generates the types of the console's client from the OpenAPI document, into `src/console/web/Contract.d.ts`. The file is not
- * committed. `npm run types` generates it before compiling. Run `npm run contract` once to give an editor the types.
+ * `npm run contract` generates the console client's types in `src/console/web/Contract.d.ts` from the OpenAPI document. The file is not committed.
+ * `npm run types` generates it before compiling. Run `npm run contract` once so that your editor finds the types.
  */
 import { OpenApi } from "@effect/platform"
 import { writeFile } from "node:fs/promises"
@@ -14,12 +14,12 @@ import { root } from "./bundle.ts"
 type Documented = Record<string, unknown>
 
 const head = `/**
- * The contract as types, generated from its OpenAPI document by \`npm run contract\`.
- * \`Usd\` is an amount with all its digits: a number if that can hold them, otherwise a string. Read it with \`nano\` of \`money.ts\`.
+ * The contract's types, generated from its OpenAPI document by \`npm run contract\`.
+ * \`Usd\` is an exact amount: a number if a double can represent it, otherwise a string. Parse it with \`nano\` of \`money.ts\`.
  */
 `
 
-/** Removes the error responses from the operations, because the client reads each of them as a `Problem`. */
+/** Removes the error responses from the operations, because the client turns each of them into a `Refusal`. */
 const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
     const operations = Object.entries(item as Documented).map(([method, operation]) => {

@@ -1,23 +1,24 @@
 /**
  * Judges whether the measurements of a run are flat. Memory is measured after full collections, while no call is open, so it does not depend on the
- * load or on V8's own behavior. Its growth is the median of the slopes between any two samples (Theil and Sen), so that outliers have no effect.
+ * load or on when V8 collects garbage. Its growth is the median of the slopes between any two samples (Theil-Sen), so outliers have little effect.
  */
 
 export interface Sample {
-  /** The number of the process's life, counted from 0. */
+  /** The number of restarts before the sample. */
   readonly life: number
-  /** The minutes since this life started. */
+  /** Minutes since the process started. */
   readonly age: number
-  /** The MB that objects and their buffers occupy after full collections, in all threads; `undefined` if not measured. */
+  /** Heap and buffer memory of all threads after full collections, in MB; `undefined` if not measured. */
   readonly retained: number | undefined
   /** Anonymous resident memory, in MB. */
   readonly resident: number
-  /** The number of open handles in excess of those before the first call. */
+  /** Open handles beyond those that were open before the first call. */
   readonly handles: number
   /** The size of the write-ahead log, in MB. */
   readonly log: number
-  /** The median latency in milliseconds. `p99` is the 99th percentile. */
+  /** The median latency, in milliseconds. */
   readonly p50: number
+  /** The 99th percentile of the latency, in milliseconds. */
   readonly p99: number
   /** The median latency of direct calls to the vendor, each with two writes to the same disk. */
   readonly direct: number
@@ -28,19 +29,19 @@ export interface Finding {
   readonly flat: boolean
 }
 
-/** The minutes until caches that last a minute have been renewed and hot code has been compiled. */
+/** The warm-up, in minutes: one-minute caches have been refreshed and hot code has been compiled. */
 export const warmUp = 2
 
 /** The maximum growth of retained memory within a life, in MB per minute. */
 const growth = 0.2
 
-/** The minimum number of samples for judging a slope. The next constant is the minimum number of minutes. */
+/** The minimum number of samples and of minutes for judging a slope. */
 const slopeSamples = 6
 const slopeMinutes = 8
 
 /**
- * The maximum rise of each measure from the first third of the run to the last: a factor and a constant. Resident memory depends on the highest
- * number of open calls and on V8. For latency, only the best minutes are compared, because other programs on the machine can only add to it.
+ * How much each measure may rise from the first third of the run to the last: by a factor plus a constant. Resident memory depends on the highest
+ * number of open calls and on V8. For latency, only the best sample of each third is compared, because other programs can only increase it.
  */
 const measures: ReadonlyArray<{
   readonly name: string
@@ -84,7 +85,7 @@ const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArra
   }
   return (["retained", "resident", "log", "handles"] as const).map((name) => {
     const seen = Math.max(...samples.map((sample) => sample[name] ?? 0))
-    return { what: `${name}: ${figure(seen)} at most; the limit is ${most[name]}`, flat: seen <= most[name] }
+    return { what: `${name}: ${figure(seen)} at the peak; the limit is ${most[name]}`, flat: seen <= most[name] }
   })
 }
 
@@ -117,7 +118,7 @@ const thirds = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
     }
   })
 
-/** Judges every measure. Except for the upper limits, the warm-up does not count. */
+/** Judges every measure. Samples from the warm-up count only toward the upper limits. */
 export const findings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArray<Finding> => {
   const settled = samples.filter(({ age }) => age >= warmUp)
   return [...ceilings(samples, callers), ...slopes(settled), ...thirds(settled)]

@@ -1,6 +1,6 @@
 /**
- * A vendor of embeddings in OpenAI's wire format, at two addresses. Each word has its own direction, and a text is the sum of its words, so texts
- * that share words are close. A token is a whitespace-separated word.
+ * An embeddings vendor with OpenAI's wire format, at two addresses. A text's vector is the sum of its words' vectors, so texts that share words are
+ * similar. A token is a whitespace-separated word.
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -77,12 +77,12 @@ const embed = ({ body, headers }: Received): Answer => {
   })
 }
 
-/** Returns a unit vector, or zeros for a text without words. */
+/** Returns a unit vector, or the zero vector for a text without words. */
 const vectorOf = (words: Input, length: number): Float32Array => {
   const vector = new Float32Array(length)
   for (const word of words) {
     const hash = createHash("sha256").update(word.toLowerCase()).digest()
-    // With eight directions per word, no word's vector is zero.
+    // Eight dimensions per word keep different words apart.
     for (let i = 0; i < 8; i++) vector[hash.readUInt16LE(2 * i) % length]! += 1
   }
   const norm = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0))

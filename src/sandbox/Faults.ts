@@ -94,7 +94,7 @@ export const lowered = (headers: Fault["headers"]): Record<string, string> =>
 
 export interface Faults {
   readonly add: (fault: Fault) => void
-  /** Returns the service's first fault and uses up one of its calls. */
+  /** Returns the fault for the service's next call and counts the call against it. */
   readonly next: (service: ServiceName) => Fault | undefined
   /** Calls `onEnd` once: after the delay, or when the faults are cleared. Returns a function that ends the delay immediately. */
   readonly delay: (millis: number, onEnd: () => void) => () => void

@@ -81,7 +81,7 @@ const greetingOf = async ({ client_id, control, data_dir, issuer, url }: Greeted
 `
 }
 
-/** Returns the demo tenant and its key. They are created at the first start. */
+/** Returns the demo tenant and its key. Creates a key if none is stored or the stored one no longer works. */
 const demoOf = async (url: string, token: string, path: string): Promise<Demo> => {
   const me: { result: { account: { tenant_id: string } } } = await ask(`${url}/v1/me`, token, undefined)
   const { tenant_id } = me.result.account
@@ -104,7 +104,7 @@ const keptDemo = (path: string): Demo | undefined => {
   }
 }
 
-/** Returns whether the key still exists. People delete keys, and a new deployment secret invalidates all of them. */
+/** Returns whether the key still works. Users can delete it, and a new deployment secret invalidates all keys. */
 const works = async (url: string, { api_key }: Demo): Promise<boolean> => {
   const { ok } = await fetch(`${url}/v1/usage`, { headers: { authorization: `Bearer ${api_key}` } })
   return ok

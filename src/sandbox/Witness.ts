@@ -1,6 +1,6 @@
 /**
- * A witness of transparency logs (C2SP tlog-witness): it cosigns a checkpoint only if the log extends everything that the witness has cosigned. It
- * checks consistency proofs by RFC 9162, section 2.1.4.2, with its own code. Its memory is not durable.
+ * A witness of transparency logs (C2SP tlog-witness): it cosigns a checkpoint only if it extends every checkpoint of that log that it has
+ * cosigned. It verifies consistency proofs as in RFC 9162, section 2.1.4.2, with its own code, and keeps its state in memory only.
  */
 import { createPrivateKey, hash } from "node:crypto"
 import type { KeyObject } from "node:crypto"
@@ -26,7 +26,7 @@ export const isConsistent = ({ from, proof, to }: Grown): boolean => {
   if (from.size === 0) return proof.length === 0
   if (from.size === to.size) return proof.length === 0 && Buffer.compare(from.root, to.root) === 0
   if (from.size > to.size || proof.length === 0) return false
-  // A complete tree is a node of the larger one, so the proof does not repeat its root.
+  // If the old size is a power of two, the old root is a node of the new tree, so the proof omits it.
   const isComplete = Number.isInteger(Math.log2(from.size))
   const path = isComplete ? [from.root, ...proof] : proof
   let [first, second] = [from.size - 1, to.size - 1]
@@ -67,10 +67,10 @@ const reply = (status: number, body: string, type = "text/plain; charset=utf-8")
   body
 })
 
-/** Makes a private key from a text. Anyone who knows the text can sign. */
+/** Derives a private key from a text. Anyone who knows the text can sign. */
 const keyFrom = (text: string): KeyObject =>
   createPrivateKey({
-    // PKCS #8 of an Ed25519 key is a fixed prefix and the seed.
+    // The PKCS #8 encoding of an Ed25519 key is a fixed prefix followed by the seed.
     key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), sha256(Buffer.from(text))]),
     format: "der",
     type: "pkcs8"

@@ -1,5 +1,5 @@
-// Reads the console's views from a database like that of `growth`, but with 200 callers in the large tenant. It sends each view's initial queries
-// concurrently, as the page does, once and then repeatedly. It then measures the latency of calls while a client reads the slowest views.
+// Loads the console's views over a database like the one in `growth`, but with 200 callers in the large tenant. Each view's initial queries are sent
+// concurrently, as the page sends them: one first load, then `readings` reloads. It then measures the latency of calls while a client reads the slowest views.
 import type { ChildProcess } from "node:child_process"
 import { join } from "node:path"
 import { fillBooks, peopleOf, untilAtRest } from "../books.ts"
@@ -15,18 +15,18 @@ import { startOutside } from "../world.ts"
 const hour = 3_600_000
 const day = 24 * hour
 const members = 200
-/** The number of times that each view is read again. */
+/** Reloads per view, after the first load. */
 const readings = 5
 
 interface View {
   readonly name: string
-  /** The credential of the queries. */
+  /** The credential that the queries use. */
   readonly by: "person" | "operator"
   /** The queries that the view sends concurrently on opening. A path with the prefix `POST ` is sent as a POST. */
   readonly asks: ReadonlyArray<string>
 }
 
-/** The queries of the page's frame. Every view of a person sends them as well. */
+/** The queries of the page shell. Every person's view sends them too. */
 const shell = ["/v1/me", "/v1/me/memberships", "/v1/notifications?per_page=1"]
 
 const span = (days: number, step: number): readonly [start: string, end: string] => {

@@ -205,7 +205,7 @@ const replaceCompression = (machine: Machine): void => {
   }
 }
 
-/** Replaces all implicit inputs. Code that was loaded earlier keeps the functions that it has imported. */
+/** Replaces all implicit inputs. Code that was loaded earlier keeps the functions that it copied. */
 export const replace = (machine: Machine, seed: string): void => {
   replaceCompiler()
   replaceTimers(machine)

@@ -1,10 +1,10 @@
 /**
- * Tests every connection that a configuration defines. The probes cost nothing.
+ * Tests the configured upstreams, identity providers, mail server and payment processor. The probes cost nothing.
  *
  * Where the specification is silent:
- * - The probe of an upstream requests the list of models with the upstream's key. A rejected key (401, 403) or a missing response fails the check.
- *   Any other response passes, because some vendors provide no list of models. For the mail server, the payment processor and upstreams with AWS,
- *   Google Cloud or Entra credentials, the probe only opens a connection.
+ * - An upstream's probe requests its model list with the configured key. A rejected key (401, 403) or a missing response fails the check.
+ *   Any other response passes, because some vendors provide no list of models. For the mail server, the payment processor,
+ *   GitHub, and upstreams with AWS, Google Cloud or Entra credentials, the probe only opens a connection.
  * - Each probe times out after ten seconds.
  */
 import * as GitHub from "../../upstream/identity/GitHub.ts"

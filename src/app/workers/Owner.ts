@@ -1,6 +1,6 @@
 /**
- * The owner of a SQLite file that several workers serve (`serve --workers`). It holds the lock on the file, the writer's thread and all loops, and
- * answers no requests itself.
+ * The owner of a SQLite file that several workers serve (`serve --workers`). It holds the file's lock and runs the writer thread and all loops. It
+ * serves no requests itself.
  */
 import { Effect, Layer, Runtime } from "effect"
 import { randomBytes } from "node:crypto"
@@ -25,7 +25,7 @@ import * as Fleet from "./Fleet.ts"
 import * as Hub from "./Hub.ts"
 import * as Subjects from "./Subjects.ts"
 
-/** The longest path of a local socket on Linux and macOS, in bytes. */
+/** The longest socket path that is used, in bytes. macOS allows 103. */
 const pathMax = 100
 
 /** Chooses the writer's socket next to the database, or in a private folder if that path is too long. */
@@ -46,11 +46,11 @@ const doorAt = (database: string) =>
       })
   )
 
-/** The configuration's text that all processes use, and how to read the file again. */
+/** The configuration text that all processes use, and a way to reread the file. */
 export interface Texts {
   readonly current: () => string
   readonly read: Effect.Effect<ConfigFile, ConfigProblem>
-  /** Keeps the text that `read` read last. */
+  /** Makes the text from the last `read` the current one. */
   readonly accept: () => void
 }
 
@@ -69,7 +69,7 @@ export const textsOf = (path: string, first: string): Texts => {
   }
 }
 
-/** The layers of an owner. */
+/** Builds the owner's layers. */
 export const make = Effect.fnUntraced(function* (address: Address, database: string, workers: number, texts: Texts) {
   const runtime = yield* Effect.runtime<never>()
   const hub = Hub.make((worker, error) =>
@@ -94,7 +94,7 @@ export const make = Effect.fnUntraced(function* (address: Address, database: str
   }
 })
 
-/** Reloads the owner, then all workers with the same text. A worker that cannot follow ends and is replaced by one that reads that text. */
+/** Reloads the owner, then all workers with the same text. A worker that cannot apply it exits, and its replacement starts with that text. */
 const togetherOf =
   (hub: Hub.Hub, texts: Texts): Together =>
   (own) =>
@@ -114,7 +114,7 @@ const togetherOf =
       return all
     })
 
-/** Turns a reload into its reply. */
+/** Converts the outcome of a reload to the reply. */
 export const outcomeOf = (reload: Effect.Effect<Reloaded, ReloadRefused>): Effect.Effect<Subjects.ReloadOutcome> =>
   Effect.match(reload, {
     onFailure: ({ message }) => ({ refused: message }),

@@ -2,7 +2,7 @@
 import type { Door } from "../../books/ledger/write/Thread.ts"
 import type { AddressInfo } from "node:net"
 
-/** A worker begins. The reply tells it how to serve. */
+/** A worker starts. The reply contains everything it needs to serve. */
 export const begin = "begin"
 export interface Begun {
   readonly door: Door
@@ -13,8 +13,9 @@ export interface Begun {
   readonly address: AddressInfo
 }
 
-/** A worker is ready for connections, with the configuration of `Reloading`, or takes no more of them. */
+/** A worker accepts connections. Its value is the configuration that it loaded (`Reloading`). */
 export const ready = "ready"
+/** A worker stops accepting connections. */
 export const leaving = "leaving"
 
 /** The owner asks whether a worker is alive. */
@@ -30,7 +31,7 @@ export interface SignalSent {
 /** A worker has ended, so its reservations can be released. */
 export const lapse = "lapse"
 
-/** A request counts against a limit. The reply is the number of requests in the period. */
+/** Counts a request against a rate limit. The reply is the number of requests so far in the period. */
 export const count = "count"
 export interface Counted {
   readonly key: string
@@ -38,22 +39,23 @@ export interface Counted {
   readonly now: number
 }
 
-/** A worker takes one of a key's places, or gives one back. The reply says whether there was one. */
+/** Claims one of a key's `most` slots. The reply is whether one was free. */
 export const hold = "hold"
 export interface Held {
   readonly key: string
   readonly most: number
 }
+/** Releases a slot. */
 export const release = "release"
 
-/** To the owner: read the configuration and reload all processes. To a worker: take this text. */
+/** To the owner: read the configuration and reload all processes. To a worker: apply this configuration text. */
 export const reload = "reload"
 export interface Reloading {
   readonly text: string
 }
 export type ReloadOutcome = { readonly changed: ReadonlyArray<string> } | { readonly refused: string }
 
-/** Metrics and loops: of the other processes, if a worker asks the owner; of the worker, if the owner asks it. */
+/** Requests metrics and loop states. The owner replies with those of all other processes, a worker with its own. */
 export const figures = "figures"
 
 /** How long to wait for a reply, in milliseconds. A reload may have to open connections. */

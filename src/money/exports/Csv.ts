@@ -1,15 +1,15 @@
 /**
- * The export's own format: a row per charged call.
+ * The export's own format: one row per charged call.
  *
  * Where the specification is silent:
  * - An export contains the charges of the tenant's ledger: the calls that its billing account paid for, including calls made with other tenants'
  *   credentials. It omits calls that cost nothing. The sum of `charge_usd` equals the ledger's debits for calls in the same period.
- * - Rows are in the order of the ledger: by time, then by the number of the entry.
+ * - Rows follow the order of the ledger: by time, then by entry number.
  * - Lines end with CR LF (RFC 4180), and there is no byte order mark. Amounts have nine decimal places. An absent value is an empty cell.
- * - Names of keys and members are the current ones. The names of deleted keys are empty.
- * - If a spreadsheet would read a text as a formula (`=`, `+`, `-`, `@`, tab, line break, or the full-width forms), an apostrophe precedes the text.
- *   Members and their clients choose names, end users and request ids. Both formats do this, although FOCUS asks for unchanged strings: a bill is
- *   often opened in a spreadsheet. Tags are a JSON object, which begins with a brace, and are never changed.
+ * - Key and member names are current. They are empty for deleted keys and accounts.
+ * - A value that a spreadsheet would read as a formula (it begins with `=`, `+`, `-`, `@`, tab, line break, or a full-width form of them) is prefixed
+ *   with an apostrophe, because members and their clients choose names, end users and request ids. The CSV and FOCUS formats both do this, although
+ *   FOCUS asks for unchanged strings. Tags are a JSON object, which begins with a brace, and are never changed.
  */
 import { cell } from "../../kernel/CsvCell.ts"
 import { toIso } from "../../kernel/Moment.ts"

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { Problem } from "../../kernel/Problem.ts"
 
-/** The entry is not in the log yet. The loop adds it about a second after its commit. */
+/** The entry is not in the log yet. A background loop adds it about a second after the commit. */
 export class NotInLog extends Problem<NotInLog>()("NotInLog", {
   status: 404,
   error: "the entry is not in the log yet; try again in a second or two",
@@ -30,7 +30,7 @@ export class EntryNotFound extends Problem<EntryNotFound>()("EntryNotFound", {
   code: "entry_not_found"
 }) {}
 
-/** A day's tree is built a minute after its end. */
+/** A day's tree is built one minute after the day ends. */
 export class LiabilitiesNotFound extends Problem<LiabilitiesNotFound>()("LiabilitiesNotFound", {
   status: 404,
   error: "there is no proof of liabilities for this day",

@@ -27,10 +27,10 @@ export const checks: ReadonlyArray<Check> = [
           AND e.amount = t.amount) <> 1
         OR COUNT(*) FILTER (WHERE e.source = 'transfer_release') <> CASE t.status WHEN 'accepted' THEN 1 ELSE 0 END
         OR COUNT(*) FILTER (WHERE e.source = 'transfer_return') <> CASE WHEN t.status IN ('declined', 'revoked', 'expired') THEN 1 ELSE 0 END`,
-    sentence: ({ expected, found, id }) => `transfer ${id} requires ${expected}, but there is ${found}`
+    sentence: ({ expected, found, id }) => `transfer ${id} should have ${expected}, but has ${found}`
   },
   {
-    // Only ids created by this service are checked, because the sandbox and hosts release their own transfers.
+    // Only ids created by this service are checked, because the sandbox and embedding hosts also release transfers that have no row here.
     name: "an entry of a transfer has its transfer",
     query: `SELECT e.reference_id AS id, 'a transfer' AS expected, format('none for the %s of %s in %s', e.source, e.amount, e.billing_account_id) AS found
       FROM ${transferEntries} e

@@ -1,4 +1,4 @@
-/** Finds transfers for the operator: by id, by recipient, or all pending transfers. */
+/** Finds transfers for the operator by id or recipient, and totals the pending ones by day. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { tenantOf } from "../../kernel/Ids.ts"
@@ -33,13 +33,13 @@ export const make = (sql: SqlClient) => {
   return {
     find: (id: string) =>
       Effect.map(Effect.orDie(sql<Row>`SELECT ${columns} WHERE id = ${id}`), (rows) => rows.map(lineOf)),
-    /** Returns the transfers to a recipient's address, newest first. */
+    /** Returns the transfers sent to an email address, newest first. */
     toAddress: (email: string, limit: number) =>
       Effect.map(
         Effect.orDie(sql<Row>`SELECT ${columns} WHERE recipient_email = ${email} ORDER BY id DESC LIMIT ${limit}`),
         (rows) => rows.map(lineOf)
       ),
-    /** Sums pending transfers by the UTC day of their creation. */
+    /** Totals the pending transfers by UTC day of creation. */
     pending: Effect.map(
       Effect.orDie(
         sql<{ since: number; transfers: number; amount: string }>`SELECT created_at - created_at % 86400000 AS since,

@@ -1,12 +1,13 @@
 /**
- * Sends credit from one user to another. The amount is held in escrow until the recipient accepts or declines, the sender revokes, or 30 days pass.
+ * Sends credit from one user to another. The amount is held in escrow until the recipient accepts or declines it, the sender revokes it, or 30 days pass.
  *
  * Where the specification is silent:
  * - In a shared tenant, owners and admins send, revoke and resend, and every member may read. Accepted credit is always added to the recipient's home
  *   tenant, regardless of the tenant of their token.
- * - `GET /v1/transfers` lists the transfers to the caller's verified address, even before they are bound. For any other account, reading a transfer
- *   returns 404; accepting, declining or attaching it returns 403 `email_mismatch`.
- * - Idempotency keys belong to a tenant. Each is stored in its transfer's row. Requests are compared after rounding and trimming, so 1.005 and 1.01
+ * - `GET /v1/transfers` lists the transfers to the caller's verified address, even before they are bound. For anyone else but the sender and
+ *   the members of the sending tenant, reading a transfer returns 404. Only the recipient may accept, decline or attach it; others get 403
+ *   `email_mismatch`.
+ * - Idempotency keys are scoped to a tenant and stored with the transfer. Requests are compared after rounding and trimming, so 1.005 and 1.01
  *   are equal amounts.
  * - A transfer to the sender's own address is refused, even if that address is not verified yet. If an admin of a shared tenant sends credit to its
  *   owner, sender and recipient are one balance. The transfer is booked like any other: escrow, then release.
@@ -108,7 +109,7 @@ export interface TransfersContract {
   readonly revoke: (
     request: TransferOf
   ) => Effect.Effect<Transfer, InsufficientRole | TransferNotFound | TransferNotPending | BooksUnavailable>
-  /** Sends a new link by email, at most once every 12 hours. It replaces the last link. */
+  /** Sends a new link by email, at most once every 12 hours. The previous link stops working. */
   readonly resend: (
     request: TransferOf
   ) => Effect.Effect<
@@ -130,7 +131,7 @@ export interface TransfersContract {
   readonly decline: (
     request: TransferOf
   ) => Effect.Effect<Transfer, TransferNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
-  /** Summarizes the transfer for a client with the invitation's token. */
+  /** Returns a preview of the transfer to anyone who has the invitation's token. */
   readonly preview: (request: { readonly token: string }) => Effect.Effect<TransferPreview, TransferInviteNotFound>
   /** Binds the transfer to the caller's account. No credit moves. */
   readonly attach: (request: {
@@ -213,5 +214,5 @@ export const transferLinksEnd: Ending = {
     sql`SELECT count(*) AS n FROM tollgate_transfers WHERE status = 'pending' AND expires_at > ${now}`,
   statements: () => [],
   notice: (n) =>
-    `the links of ${n} pending transfers no longer work: recipients still find the transfers after signing in, and senders can resend the links`
+    `the links of ${n} pending transfers no longer work; recipients still find the transfers after signing in, and senders can resend the links`
 }

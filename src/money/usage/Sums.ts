@@ -1,4 +1,4 @@
-/** Sums usage over a window. One statement adds the rollup lag (`RollupLag`) to the rollups, so the sums are exact. */
+/** Sums usage over a window. Each statement reads the rollups together with the rollup lag (`RollupLag`), so the sums are exact. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { Context, Effect, Layer } from "effect"
@@ -26,7 +26,7 @@ export interface SumsContract {
   readonly summary: (asked: SummaryAsked) => Effect.Effect<Summary>
   /** Sums all calls made with the tenant's credentials, in whole UTC days. Periods without calls are absent. */
   readonly rollup: (asked: RollupAsked) => Effect.Effect<Rollup>
-  /** Sums an account's calls in all tenants by payer, in whole UTC days. */
+  /** Sums an account's calls across all tenants, grouped by payer, in whole UTC days. */
   readonly byPayer: (asked: { readonly account_id: AccountId; readonly window: Window }) => Effect.Effect<PayerSums>
   /** Sums all calls that the tenant's billing account paid for. */
   readonly paid: (asked: PaidAsked) => Effect.Effect<Paid>
@@ -50,7 +50,7 @@ export interface RollupAsked {
   readonly application_id?: string | undefined
   readonly usage_type?: UsageType | undefined
   readonly provider?: string | undefined
-  /** The labels of the calls to sum. The sums then come from the tenant's records, because no rollup contains labels. */
+  /** Restricts the sums to calls with these labels. The sums then come from the tenant's records, because no rollup contains labels. */
   readonly labels?: LabelFilter | undefined
 }
 
@@ -58,11 +58,11 @@ export interface PaidAsked {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
-  /** This account's sums are separate from those of all others. */
+  /** The account whose sums are reported separately from all others. */
   readonly viewer: AccountId
-  /** The accounts with separate data points: either the given accounts, or this number of accounts with the highest cost. */
+  /** The accounts that get their own data points: the listed ones, or the `most` accounts with the highest cost. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
-  /** The labels of the calls to sum, from the records. */
+  /** Restricts the sums to calls with these labels. The sums then come from the records. */
   readonly labels?: LabelFilter | undefined
 }
 
@@ -175,7 +175,7 @@ const recordsIn = Effect.fnUntraced(function* (
   application_id?: string,
   within?: Fragment
 ) {
-  // `+` makes SQLite find the dimensions by number, regardless of its statistics.
+  // The unary `+` makes SQLite look up dimensions by number, whatever its statistics say.
   const only =
     application_id === undefined
       ? sql`+d.account_id = ${account_id}`
@@ -259,7 +259,7 @@ const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
         ? sql`SELECT account_id FROM callers ORDER BY CAST(cost AS BIGINT) DESC, ${period}, account_id LIMIT ${named.most}`
         : sql`SELECT value AS account_id FROM json_each(${JSON.stringify(named)})`
     const isFew = sql`account_id IN (SELECT account_id FROM few)`
-    // The statement below takes 0.1 s for a year with 200 members, so other work runs first.
+    // The statement below takes 0.1 s for a year with 200 members, so let other work run first.
     yield* turn
     const rows = yield* Effect.orDie(
       sql<PaidRow>`WITH tail AS MATERIALIZED (
@@ -405,7 +405,7 @@ interface PaidRow extends PointRow {
   readonly account_id: AccountId
 }
 
-/** Returns the accounts with the highest cost, in the statement's order. The earlier caller wins a tie. */
+/** Returns the accounts with the highest cost. On a tie, the account that comes first in `callers` wins. */
 const dearest = (callers: ReadonlyArray<PaidRow>, most: number): ReadonlyArray<AccountId> =>
   callers
     .map((row) => ({ account_id: row.account_id, cost: fromRow(row.cost) }))

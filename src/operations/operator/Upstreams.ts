@@ -1,9 +1,9 @@
 /**
- * Provides the upstreams' health as this node observes it, usage over all tenants, and the comparison of a vendor's invoice with our charges.
+ * Provides the upstreams' health as this node observes it, the charges of all tenants by day, and the comparison of vendors' invoices with charges.
  *
  * Where the specification is silent:
  * - An invoice line is compared with the charges on its UTC day for the models that the vendor serves under the line's name. The configuration maps
- *   names; the service treats an unmapped name as its own. Charges without a line form a separate row with 0 as the vendor's amount.
+ *   names; an unmapped name is taken for the service's own model name. Charges without a line form a separate row with 0 as the vendor's amount.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Models } from "../../calls/prompts/Model.ts"
@@ -68,7 +68,7 @@ const listing = Effect.fnUntraced(function* (models: ReadonlyArray<Routed>) {
   const { last } = yield* RoutingLog
   const upstreams = yield* Upstreams
   const readiness = yield* Readiness
-  // @effect-diagnostics-next-line returnEffectInGen:off -- created once, it serves every request
+  // @effect-diagnostics-next-line returnEffectInGen:off -- it is created once and serves every request
   return Effect.sync((): UpstreamList => {
     const figures = [...upstreams.values()].map(({ health, name, speaks }) => ({ name, speaks, ...health.figures() }))
     const failing = new Set(figures.filter(({ state }) => state === "failing").map(({ name }) => name))
@@ -92,7 +92,7 @@ const within = (first: number, last: number): Effect.Effect<void, InvalidRequest
       ? InvalidRequest.of("from", `must be at most ${daysMax - 1} days before to`)
       : Effect.void
 
-/** Returns a function that computes the vendor's price for a day's calls, or `null` if no `cost` is configured. */
+/** Returns a function that computes the vendor's charge for a day's calls. It returns `null` if no `cost` is configured. */
 const vendorCosts = (models: ReadonlyArray<Model>): ((sum: DailySum) => Nano | null) => {
   const costs = new Map(
     models.flatMap(({ id, routes }) =>

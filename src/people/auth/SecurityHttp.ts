@@ -23,7 +23,7 @@ const headed = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }): He
 }))
 const authorizationIn = (request: Headed): string | undefined => request.header("authorization")
 
-/** Returns the `Authorization` header. Without this header, treats `x-api-key` as a bearer token. */
+/** Returns the `Authorization` header or, if it is missing or empty, `x-api-key` as a bearer token. */
 const eitherIn = (request: Headed): string | undefined => {
   const authorization = authorizationIn(request)
   const key = request.header("x-api-key")

@@ -36,7 +36,7 @@ export interface VerifiedIdentity {
   readonly groups?: ReadonlyArray<string> | undefined
 }
 
-/** The parameters that the sign-in page returned, and the values that were sent to it. */
+/** The parameters of the authorization callback, and the values saved when the sign-in began. */
 export interface Redemption {
   readonly code: string
   readonly redirect_uri: string
