@@ -1,4 +1,4 @@
-/** The thread for long bodies. It does one task at a time, with the function that the task names. */
+/** The long-body thread. It performs one task at a time, with the function that the task names. */
 import { parentPort } from "node:worker_threads"
 import { decisionsWork } from "./decisions/ThreadWork.ts"
 import { embeddingsWork } from "./embeddings/ThreadWork.ts"

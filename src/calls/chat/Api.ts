@@ -36,14 +36,14 @@ const Pricing = Schema.Struct({
   )
 })
 
-/** A request field that changes the price of a call. */
+/** A request field that changes a call's price. */
 const ModelExtra = Schema.Struct({
   field: Schema.String,
   /** The allowed values or tool types. A missing field means that all are allowed. */
   values: Schema.optional(Schema.Array(Schema.String)),
   /** The multiplier of the ordinary price, as a decimal string. */
   price_factor: Schema.String,
-  /** USD added to the price of a call with the field, as a decimal string. */
+  /** USD added to a call's price if it uses the field, as a decimal string. */
   request: Schema.String
 })
 

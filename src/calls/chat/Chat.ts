@@ -12,16 +12,16 @@ export interface ChatCall extends Call<ChatPrompt> {}
 
 export interface TextCall extends Call<TextPrompt> {}
 
-/** The chat service. Refusals and interruption are the same as in `EngineContract`. */
+/** The chat service. Errors and interruption are the same as in `EngineContract`. */
 export interface ChatContract {
   readonly complete: (call: ChatCall) => Effect.Effect<Completed<ChatCompletion>, ChatProblem>
   /** Returns once an upstream has begun to respond. */
   readonly stream: (call: ChatCall) => Effect.Effect<Streamed<ChatChunk>, ChatProblem>
   readonly completeText: (call: TextCall) => Effect.Effect<Completed<TextCompletion>, ChatProblem>
   readonly streamText: (call: TextCall) => Effect.Effect<Streamed<TextCompletion>, ChatProblem>
-  /** Returns the client protocols that can be used to call a model, and those that need no translation. */
+  /** Returns the client protocols that can be used to call a model, and those that its first upstream serves without translation. */
   readonly reach: (model: string) => Reach
-  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if a model is free or none is configured. */
   readonly least: Nano
 }
 

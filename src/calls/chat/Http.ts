@@ -48,7 +48,7 @@ export const ChatHttp = group(
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** Lists `auto`, all models and their aliases. A model without a date gets the time when the service started. */
+/** Lists `auto` (if configured), all models and their aliases. A model without a date gets `now`. */
 const listed = (
   { aliases = none, auto, models }: Catalogue,
   reach: ChatContract["reach"],

@@ -40,7 +40,7 @@ export interface DecisionRequest extends Schema.Schema.Type<typeof DecisionReque
   readonly [member: string]: unknown
 }
 
-/** Validates the request and returns the upstream's JSON, with the upstream's name for the model. `Left` contains the violated rule. */
+/** Validates the request and returns the upstream's JSON, with the upstream's name for the model. `Left` contains the first violation. */
 export const bodyFor = (
   request: DecisionRequest,
   { model, spellings }: DecisionModel

@@ -1,6 +1,6 @@
 /**
- * Asks one model typed questions, without retries. A call fails with `DecisionRefused` if the model refuses it, and otherwise with
- * `DecisionUpstreamFailed` or `DecisionUpstreamUnreachable`.
+ * Asks one model typed questions, without retries. If the model rejects a call, the call fails with `DecisionRefused`. Other upstream failures are
+ * `DecisionUpstreamFailed` and `DecisionUpstreamUnreachable`.
  */
 import { Context, Effect, Layer } from "effect"
 import { failure, Gate } from "../../books/gate/Gate.ts"
@@ -52,7 +52,7 @@ export interface DecisionCall {
 }
 
 export interface Decision {
-  /** The answer to each question, by question id. */
+  /** The answers, by question id. */
   readonly answers: Readonly<Record<string, unknown>>
   readonly id: string
   readonly model: string
@@ -68,14 +68,14 @@ export interface UpstreamAnswer {
   readonly status: number
   readonly retry_after: string | undefined
   readonly body: Readonly<Record<string, unknown>>
-  /** The parts of a long body. Reading `body` parses all of it. */
+  /** A long body's parts. Reading `body` parses all of it. */
   readonly long?: LongBodyParts | undefined
 }
 
 export interface LongBodyParts {
   /** The members that the service changes. */
   readonly own: OwnMembers
-  /** The JSON of the body without these members. */
+  /** The body's JSON without these members. */
   readonly rest: Buffer
 }
 
@@ -212,7 +212,7 @@ interface Faulty {
   readonly fault: string
 }
 
-/** Reads the model's body. Another thread reads a long one. Returns `undefined` if the body was lost. */
+/** Reads the model's body. A separate thread reads a long one. Returns `undefined` if the body was lost. */
 const bodyOf = (answer: Wire.Whole, account: string): Effect.Effect<Body | Faulty | undefined> => {
   if (answer.body.length > parsedMax) {
     const task: ReadDecisionTask = { how: "read_decision", body: movable(answer.body) }
@@ -225,7 +225,7 @@ const bodyOf = (answer: Wire.Whole, account: string): Effect.Effect<Body | Fault
   return Effect.succeed(body === undefined ? { fault: "the response is not a JSON object" } : { body })
 }
 
-/** A long body. It is parsed only when it is first read. */
+/** A long body. Its JSON is parsed whenever `body` is read. */
 class LongBody implements Body {
   readonly long: LongBodyParts
 
@@ -242,8 +242,8 @@ class LongBody implements Body {
 export const ownMembersOf = (answer: Body): OwnMembers => (answer.long === undefined ? answer.body : answer.long.own)
 
 /**
- * Ends a call whose response cannot be delivered. If its bytes were lost, it is charged by its outline and the call fails with `Busy`. A response that
- * is too long is always charged. A faulty response is charged only if it reports its usage.
+ * Ends a call whose response cannot be delivered. If its bytes were lost, the call is charged by the response's outline and fails with `Busy`. A
+ * response that is too long is always charged. A faulty response is charged only if it reports its usage.
  */
 const unusable = Effect.fnUntraced(function* (
   { model, upstream }: Parts,
@@ -334,7 +334,7 @@ const measuredOf = (model: DecisionModel, usage: unknown, bytes: number): Measur
   }
 }
 
-/** Returns the highest input token count that can be charged: one token per byte plus the model's additions, capped by the reservation. */
+/** Returns the maximum input token count to charge: one token per byte plus the model's additions, capped by the reservation. */
 const tokensMax = ({ input_price }: DecisionModel, bytes: number): number =>
   Math.min(bytes + tokensBeyondText, affordable(reservation, input_price))
 

@@ -23,8 +23,8 @@ import type { DecisionRefused } from "./Problems.ts"
 const bodyBytesMax = 1024 * 1024
 
 /**
- * Builds the handler for a named route. The name also appears in idempotency keys and usage records. If no model is configured, the handler refuses
- * a request before reading its body.
+ * Builds the handler for a named route. The name also appears in idempotency keys and usage records. If no model is configured, the handler rejects a
+ * request before reading its body.
  */
 const routes = Effect.gen(function* () {
   const decisions = yield* Decisions
@@ -95,7 +95,7 @@ const replyOf = (decision: Decision): Reply => {
   }
 }
 
-/** Returns the members of the reply that the service changes. */
+/** Returns the reply members that the service changes. */
 const changed = ({ id, model, provider, upstream, usage }: Decision) => {
   const reported = ownMembersOf(upstream).usage
   return {
@@ -111,13 +111,13 @@ const changed = ({ id, model, provider, upstream, usage }: Decision) => {
   }
 }
 
-/** Appends the members of an object to the JSON of an object with other members. */
+/** Appends an object's members to the JSON of an object with other members. */
 const withMembers = (json: Buffer, members: string): Buffer => {
   const others = json.subarray(0, -1)
   return Buffer.concat([others, Buffer.from(others.length === 1 ? "" : ","), Buffer.from(members.slice(1))])
 }
 
-/** Passes on the model's refusal unchanged, with a charge of 0. */
+/** Passes on the model's error response unchanged, with a charge of 0. */
 const replyOfRefusal = ({ body, content_type, retry_after, status }: DecisionRefused): Reply => ({
   status,
   headers: { "content-type": content_type, ...retryAfter(retry_after), ...chargeHeader({ charged: 0n }) },

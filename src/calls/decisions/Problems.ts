@@ -13,7 +13,7 @@ export class DecisionBodyTooLarge extends Problem<DecisionBodyTooLarge>()("Decis
   error: "The decision request body is too large"
 }) {}
 
-/** The upstream's configured name, for programs. Clients never see it. */
+/** The upstream's configured name, for embedding programs. Clients never see it. */
 const upstream = { upstream: Schema.optional(Schema.String) } as const
 
 /**
@@ -46,7 +46,7 @@ export class DecisionsUnavailable extends Problem<DecisionsUnavailable>()("Decis
   code: "decisions_unavailable"
 }) {}
 
-/** Passes the model's refusal to the client unchanged. The call costs nothing, and its usage record states the `error_type`. */
+/** Passes the model's error response to the client unchanged. The call costs nothing, and its usage record contains the `error_type`. */
 export class DecisionRefused extends Schema.TaggedError<DecisionRefused>("tollgate/DecisionRefused")(
   "DecisionRefused",
   {

@@ -1,4 +1,4 @@
-/** The `decisions` section of the configuration. */
+/** The configuration section `decisions`. */
 import { Context, Layer, Schema } from "effect"
 import { UsdPer } from "../../kernel/Price.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"

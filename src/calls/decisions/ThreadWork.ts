@@ -1,4 +1,4 @@
-/** The function for decisions on the thread for long bodies. */
+/** The decisions' function on the long-body thread. */
 import { Either } from "effect"
 import { answerIn } from "../threads/Answer.ts"
 import { bufferOf } from "../threads/Task.ts"
@@ -13,5 +13,5 @@ const read: Work<ReadDecisionTask> = ({ body }) => {
   return [{ fault: undefined, own: { id, model, provider, usage }, rest }, [rest]]
 }
 
-/** The functions by the names of their tasks. */
+/** The functions by task name. */
 export const decisionsWork = { read_decision: read }

@@ -1,4 +1,4 @@
-/** The endpoint that sends an email to the account's own address. */
+/** The endpoint that sends an email to the account's verified address. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "@effect/platform"
 import { Example, Metered } from "../../http/contract/Documented.ts"
 import { GateRefusal } from "../../books/gate/Problems.ts"

@@ -1,5 +1,5 @@
 /**
- * Lets an account send email to its own verified address.
+ * Sends email to the calling account's verified address.
  *
  * Where the specification is silent:
  * - The call tries for up to ten seconds to deliver the email to the mail server. If the server rejects the email permanently, the call fails and
@@ -26,7 +26,7 @@ import { measuredOf } from "../metered/Measured.ts"
 export interface SentLetter {
   /** The Message-ID, without brackets. */
   readonly message_id: string
-  /** The verified address of the account. */
+  /** The account's verified address. */
   readonly to: string
   readonly receipt: Receipt
 }

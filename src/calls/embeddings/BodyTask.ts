@@ -1,4 +1,4 @@
-/** The tasks of embedding and rerank calls for the thread for long bodies, and their results. `ThreadWork` does them. */
+/** The embedding and rerank calls' tasks for the long-body thread, and their results. `ThreadWork` performs them. */
 import type { LongMember } from "../prompts/Prompt.ts"
 import type { Refusal, Task } from "../threads/Task.ts"
 
@@ -11,22 +11,22 @@ export interface ReadTask extends Task<ReadDone> {
 }
 
 export interface ReadDone {
-  /** The request's JSON, which returns to the main thread. */
+  /** The request's JSON, handed back to the main thread. */
   readonly body: Uint8Array
-  /** The parts of the request, unless it is not JSON. */
+  /** The request's parts, or `undefined` if it is not JSON. */
   readonly parts: RequestParts | undefined
   readonly refusal: Refusal | undefined
 }
 
 export interface RequestParts {
-  /** The request's JSON with short values of the same types in place of the long members. */
+  /** The request's JSON with short values of the same types instead of the long members. */
   readonly value: string
   readonly members: ReadonlyArray<LongMember>
-  /** The facts about the request that require its long members. Each protocol defines them. */
+  /** Facts derived from the long members. Each protocol defines them. */
   readonly facts: unknown
 }
 
-/** Adds the requested parts that an upstream omitted to its response. `beside` is the request's JSON, if it is needed. */
+/** Adds requested parts that an upstream omitted to its response. `beside` is the request's JSON, if it is needed. */
 export interface CompleteTask extends Task<CompleteDone> {
   readonly how: `complete_${SingleProtocol}`
 }

@@ -4,7 +4,7 @@
  * Where the specification is silent:
  * - A text counts as one token per byte, and an array of tokens by its length. `max_added_tokens` are added to each input, and an input counts as at
  *   most `max_input_tokens`. The sum is reserved. Upstreams may add tokens, so a reported count is accepted up to `max_input_tokens` for each input.
- * - Fields that change the vendor's bill (`calls/prompts/Extras`) are refused. All other fields are sent unchanged.
+ * - Fields that change the vendor's bill (`calls/prompts/Extras`) are rejected. All other fields are sent unchanged.
  * - `GET /v1/models` omits embedding models, because clients choose chat models from that list. `GET /v1/embeddings/models` lists them.
  */
 import { Either, Schema } from "effect"
@@ -20,7 +20,7 @@ import type { EmbeddingModel } from "./Settings.ts"
 
 export const EmbeddingRequest = Schema.Struct({
   model: Schema.String,
-  /** One text, several texts, the tokens of one text, or the tokens of several. */
+  /** One text, several texts, one token array, or several token arrays. */
   input: Schema.Union(
     Schema.String,
     Schema.Array(Schema.String),
@@ -58,7 +58,7 @@ export interface Asked {
   readonly inputs: number
   /** The tokens to reserve. */
   readonly most: number
-  /** The highest token count to accept from the upstream. */
+  /** The maximum token count to accept from the upstream. */
   readonly context: number
   /** The tokens to charge if the upstream does not report any. */
   readonly estimate: number
@@ -67,11 +67,11 @@ export interface Asked {
 type Refused = Either.Either<never, InvalidRequest>
 const refused = (field: string, rule: string): Refused => Either.left(InvalidRequest.of(field, rule))
 
-/** The facts about a request that require its long members. */
+/** Facts derived from a request's long members. */
 export interface EmbeddingFacts {
   /** The inputs, or `undefined` if there are none. */
   readonly inputs: Inputs | undefined
-  /** The refusal of a field that changes the vendor's bill. */
+  /** The error for a field that changes the vendor's bill, if there is one. */
   readonly billed: Refusal | undefined
 }
 
@@ -81,8 +81,8 @@ export const factsOf = (request: unknown): EmbeddingFacts =>
     : { inputs: undefined, billed: undefined }
 
 /**
- * Validates a request and computes its bounds. `Left` holds the first broken rule. If the facts are given, the request's long members may have other
- * values of the same types.
+ * Validates a request and computes its bounds. `Left` holds the first violation. With `facts`, the request's long members may have placeholder values
+ * of the same types.
  */
 export const askedOf = (
   models: ReadonlyArray<EmbeddingModel>,
@@ -125,7 +125,7 @@ const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown
     : `must be a whole number ${dimensions === undefined ? "of at least 1" : `from 1 to ${dimensions}`}`
 }
 
-/** Refuses a field that changes the vendor's bill or resembles one that does. */
+/** Returns an error if a field changes the vendor's bill or differs only in case from a field that the service reads or bills. */
 export const billedOtherwise = (request: Readonly<Record<string, unknown>>): Refusal | undefined => {
   for (const field in request) {
     const rule = billed.get(field)
@@ -146,11 +146,11 @@ type Size = Pick<Asked, "inputs" | "most" | "context" | "estimate">
 const rule = "must be a non-empty string, or a non-empty array of strings, tokens or token arrays"
 const wrong = refused("input", rule)
 
-/** The inputs of a request. */
+/** A request's inputs. */
 export interface Inputs {
   readonly unit: "bytes" | "tokens"
   readonly count: number
-  /** The length of each input, up to the first invalid one. */
+  /** The inputs' lengths, up to the first invalid one. */
   readonly lengths: Uint32Array
 }
 
@@ -170,10 +170,10 @@ const inputsOf = (input: unknown): Inputs | undefined => {
   return { unit, count: inputs.length, lengths: lengths.subarray(0, valid) }
 }
 
-/** Returns the length of a text, or 0 for an invalid one. */
+/** Returns a text's length in bytes, or 0 for an invalid one. */
 const bytesIn = (text: unknown): number => (typeof text === "string" ? Buffer.byteLength(text) : 0)
 
-/** Returns the length of an array of tokens, or 0 for an invalid one. */
+/** Returns a token array's length, or 0 for an invalid one. */
 const tokensIn = (tokens: unknown): number => (isTokens(tokens) ? tokens.length : 0)
 
 const sizeOf = (model: EmbeddingModel, inputs: Inputs | undefined): Either.Either<Size, InvalidRequest> => {
@@ -197,14 +197,14 @@ const sizeOf = (model: EmbeddingModel, inputs: Inputs | undefined): Either.Eithe
 const isTokens = (value: unknown): value is ReadonlyArray<number> =>
   Array.isArray(value) && value.length > 0 && value.every((token) => Number.isInteger(token) && token >= 0)
 
-// ---- the answer -----------------------------------------------------------------------------------------------------------------
+// ---- the response ---------------------------------------------------------------------------------------------------------------
 
 /** The members of a response that may be long: the embeddings. */
 export const longMembers: LongMembers = { names: new Set(["embedding"]), depth: 3 }
 
-/** The number of dimensions assumed if it is unknown, as is typical of large models. */
+/** The assumed number of dimensions if it is unknown, typical of large models. */
 const dimensionsUsual = 4_096
-/** Sizes in bytes of a number as JSON with all its digits, of a number as base64, and of the JSON around an embedding. */
+/** Sizes in bytes: a number as JSON with all its digits, a number as base64, and the JSON around an embedding. */
 const numberBytes = 24
 const encodedBytes = 6
 const frameBytes = 100
@@ -215,7 +215,7 @@ export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
   return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
 }
 
-/** Returns the defect of a response, for the log, or `undefined` if the response contains an embedding for each input. */
+/** Returns a response's defect, for the log, or `undefined` if the response contains an embedding for each input. */
 export const faultIn =
   ({ inputs }: Asked) =>
   ({ data }: Readonly<Record<string, unknown>>): string | undefined =>

@@ -14,7 +14,7 @@ import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 
 export interface EmbeddingCall extends SingleCall<EmbeddingRequest> {}
 
-/** A response: `{ data: [{ index, embedding }], model, usage }`. Its bytes are the upstream's own unless embeddings were converted to base64. */
+/** A response: `{ data: [{ index, embedding }], model, usage }`. Its bytes are the upstream's unless embeddings were converted to base64. */
 export interface Embedded extends SingleAnswer {}
 
 export type EmbeddingProblem = SingleProblem
@@ -22,7 +22,7 @@ export type EmbeddingProblem = SingleProblem
 export interface EmbeddingsContract {
   /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel`, a kind of `InvalidRequest`, for an unknown model. */
   readonly embed: (call: EmbeddingCall) => Effect.Effect<Embedded, EmbeddingProblem>
-  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if a model is free or none is configured. */
   readonly least: Nano
 }
 

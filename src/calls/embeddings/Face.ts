@@ -20,10 +20,7 @@ import type { SingleAnswer, SingleCall, SingleProblem } from "./Single.ts"
 
 const bodyBytesMax = 8 * 1024 * 1024
 
-/**
- * Creates a route. `name` separates its idempotency keys from those of other routes. `least` is the price of the cheapest possible call. `answer`
- * must validate the request.
- */
+/** Creates a route. `name` scopes its idempotency keys. `least` is the price of the cheapest possible call. `answer` must validate the request. */
 export const single = Effect.fnUntraced(function* (
   name: SingleProtocol,
   least: Nano,

@@ -1,4 +1,4 @@
-/** Handles requests and responses of embedding and rerank calls that are too long for the main thread. Another thread reads them (`BodyThreads`). */
+/** Handles embedding and rerank requests and responses that are too long for the main thread. A separate thread reads them (`BodyThreads`). */
 import { Effect } from "effect"
 import type { Busy } from "../../kernel/Busy.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -7,9 +7,9 @@ import { doneOnThread, movable, readOnThread } from "../threads/BodyThreads.ts"
 import { bufferOf } from "../threads/Task.ts"
 import type { CompleteTask, ReadTask, RequestParts, SingleProtocol } from "./BodyTask.ts"
 
-/** A request whose long members were not read on this thread. It takes the place of a parsed request in a call. It has not been validated. */
+/** A request whose long members were not read on this thread. It replaces the parsed request in a call and has not been validated. */
 export class LongRequest {
-  /** The request with short values of the same types in place of the long members. */
+  /** The request with short values of the same types instead of the long members. */
   readonly value: unknown
   readonly facts: unknown
   /** The request's JSON. */
@@ -24,7 +24,7 @@ export class LongRequest {
   }
 }
 
-/** Reads a request of this account. The bytes must not be used afterwards. */
+/** Reads a request. The caller must not use the bytes afterwards. */
 export const read = (
   protocol: SingleProtocol,
   json: Buffer,
@@ -39,8 +39,8 @@ export const read = (
 }
 
 /**
- * Adds the requested parts that the upstream omitted to its response. `request` is the request's JSON, if it is needed. Returns `undefined` if the
- * thread failed. The bytes must not be used afterwards.
+ * Adds requested parts that the upstream omitted to its response. `request` is the request's JSON, if it is needed. Returns `undefined` if the thread
+ * failed. The caller must not use the bytes afterwards.
  */
 export const completed = (
   protocol: SingleProtocol,

@@ -6,11 +6,11 @@ import { Count, distinct, NonEmpty, readAs } from "../../kernel/Setting.ts"
 /** The upstreams, in the order they are tried. Each serves `/embeddings` or `/rerank` below its address. */
 export const Routes = Schema.NonEmptyArray(Schema.Struct({ upstream: NonEmpty, model: Schema.optional(NonEmpty) }))
 
-/** Returns the routes to a model. An upstream can have its own name for the model. */
+/** Returns a model's routes. By default, the upstream's name for the model is its id. */
 export const routesOf = (id: string, upstreams: typeof Routes.Type) =>
   upstreams.map(({ model = id, upstream }) => ({ upstream, model }))
 
-/** The settings of an embedding or rerank model, except its price. */
+/** Settings common to embedding and rerank models, without the price. */
 export const modelFields = {
   id: NonEmpty,
   name: Schema.optional(NonEmpty),

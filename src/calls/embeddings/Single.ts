@@ -1,4 +1,4 @@
-/** Serves calls that get one complete response from the first upstream that succeeds: embeddings and reranking. */
+/** Serves embedding and rerank calls: the first upstream that succeeds returns one complete response. */
 import { Effect, Either } from "effect"
 import { spliced, written } from "../prompts/Outgoing.ts"
 import { Gate } from "../../books/gate/Gate.ts"
@@ -40,7 +40,7 @@ type Json = Readonly<Record<string, unknown>>
 
 export interface SingleAnswer {
   readonly answer: Json
-  /** The response's bytes: the upstream's own, unless the service has added parts. */
+  /** The response's bytes: the upstream's, unless the service added parts. */
   readonly bytes: Buffer
   readonly receipt: Receipt
 }
@@ -64,9 +64,9 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>, Facts> {
   /** The noun for a model in error messages. */
   readonly noun: string
   readonly models: ReadonlyArray<Model>
-  /** The member of a request that can be long. */
+  /** The request member that can be long. */
   readonly long: string
-  /** Validates a request and computes its bounds. `Left` holds the first broken rule. The facts are those of a long request. */
+  /** Validates a request and computes its bounds. `Left` holds the first violation. `facts` are those of a long request. */
   readonly askedOf: (request: unknown, facts?: Facts) => Either.Either<Asked, InvalidRequest>
   readonly pricesOf: (model: Model) => ReadonlyArray<PriceLine>
   /** Returns the price of a model's cheapest possible call. */
@@ -76,9 +76,9 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>, Facts> {
   readonly tokensOf: (asked: Asked) => number
   /** Estimates the response size in bytes. */
   readonly answerBytesOf: (asked: Asked) => number
-  /** The members of a response that may be long. */
+  /** The response members that may be long. */
   readonly longMembers: LongMembers
-  /** Returns the defect of a response, for the log. Here and below, a long response is represented by its outline. */
+  /** Returns a response's defect, for the log. Here and below, a long response is represented by its outline. */
   readonly faultIn: (asked: Asked) => (answer: Json) => string | undefined
   /** Returns whether the upstream omitted requested parts. */
   readonly isIncomplete: (asked: Asked, answer: Json) => boolean
@@ -91,7 +91,7 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>, Facts> {
   readonly measuredOf: (asked: Asked, provider: string, answer: Json) => Measured
 }
 
-/** Returns the hash of the received body; `undefined` if an embedder passed a value instead. */
+/** Returns the received body's hash, or `undefined` if the caller passed no JSON. */
 const requestHashOf = ({ json, request }: SingleCall<unknown>): Effect.Effect<string | undefined> => {
   const received = request instanceof LongRequest ? request.json : json
   return received === undefined ? Effect.succeed(undefined) : bodyHashInPieces(received)
@@ -184,7 +184,7 @@ const waysOf = ({ id, routes }: Routed): Claim["ways"] =>
 const openRoutes = ({ routes }: Routed, admission: Admission): Routed["routes"] =>
   admission.barred === undefined ? routes : routes.filter((_, place) => admission.mayServe(place))
 
-/** Settles the call and returns the response. Adds the requested parts that the upstream omitted. */
+/** Settles the call and returns the response, with requested parts that the upstream omitted. */
 const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>, Facts>(
   kind: Kind<Model, Asked, Facts>,
   asked: Asked,
@@ -206,13 +206,16 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
   )
 })
 
-/** A response for the client. A long one has no value. */
+/** The client's response. A long one has no value. */
 interface Shown {
   readonly bytes: Buffer
   readonly value: Json | undefined
 }
 
-/** Builds the response for the client. If the request or the response is long, another thread completes it. Returns `undefined` if that failed. */
+/**
+ * Builds the client's response. If the response is long or needs parts of a long request, a separate thread completes it. Returns `undefined` if that
+ * failed.
+ */
 const shownOf = <Model extends Routed, Asked extends Valid<Model>, Facts>(
   { completed, completesFromRequest, isIncomplete, protocol }: Kind<Model, Asked, Facts>,
   asked: Asked,
@@ -226,7 +229,7 @@ const shownOf = <Model extends Routed, Asked extends Valid<Model>, Facts>(
     const value = completed(asked, body)
     return Effect.succeed({ bytes: Buffer.from(JSON.stringify(value)), value })
   }
-  // A copy, because the memory is moved and the caller may use it again.
+  // A copy, because the memory is moved and the caller may still use it.
   const received =
     request instanceof LongRequest ? request.json : Buffer.from(json === undefined ? JSON.stringify(request) : json)
   return Effect.map(

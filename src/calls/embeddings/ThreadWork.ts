@@ -1,4 +1,4 @@
-/** The functions for embedding and rerank calls on the thread for long bodies. */
+/** The embedding and rerank calls' functions on the long-body thread. */
 import { Either } from "effect"
 import { parse } from "../../http/transport/Json.ts"
 import { JsonOutline } from "../../kernel/JsonOutline.ts"
@@ -17,10 +17,10 @@ type Json = Readonly<Record<string, unknown>>
 /** The members that the main thread reads: the model and the tags. */
 const kept: ReadonlySet<string> = new Set(["model", "metadata"])
 
-/** Returns an empty value of the same type. */
+/** Returns an empty string, array or object, whichever is like the value. */
 const emptied = (value: unknown): unknown => (typeof value === "string" ? "" : Array.isArray(value) ? [] : {})
 
-/** Creates the function that reads requests. `long` is the member that the upstream gets as received. */
+/** Creates the function that reads requests. `long` is the member that can be long. */
 export const reading =
   (long: string, factsOf: (request: unknown) => unknown): Work<ReadTask> =>
   ({ body }) => {
@@ -44,8 +44,8 @@ export const reading =
   }
 
 /**
- * Parses a response, one long member after the other. `list` is the array that contains them. `valueOf` converts each value, so that not all parsed
- * values are in memory at the same time.
+ * Parses a response, one long member at a time. `list` is the array that contains them. `valueOf` converts each value, so that not all parsed values
+ * are in memory at the same time.
  */
 export const responseOf = (
   bytes: Buffer,
@@ -80,7 +80,7 @@ export const completing =
     return [{ bytes }, [bytes]]
   }
 
-/** The functions by the names of their tasks. */
+/** The functions by task name. */
 export const embeddingsWork = {
   read_embeddings: reading("input", factsOf),
   complete_embeddings: completing((response) => responseOf(response, "data", longMembers, base64Of))

@@ -7,9 +7,9 @@
  *   round begins later than `retry_seconds` after the start of the call.
  * - Fallbacks (`fallbacks`) are tried after the last round, if all upstreams failed and the call has cost nothing. A fallback is skipped if the
  *   caller may not call it, if it cannot serve the request, or if it could cost more than the reservation. If an upstream rejected the request as
- *   invalid, no fallback is tried. A fallback uses its own routing, but has no further rounds and no fallbacks of its own.
+ *   invalid, no fallback is tried. A fallback uses its own routing, but neither its `retries` nor its `fallbacks`.
  * - An upstream is skipped if a budget excludes it from the call. If budgets exclude all of a model's upstreams, the fallbacks are tried. If no
- *   fallback can serve the call either, the call ends with the budget's refusal and costs nothing.
+ *   fallback can serve the call either, the call fails with the budget's error and costs nothing.
  */
 import { Clock, Duration, Effect } from "effect"
 import type { BudgetExceeded, RateLimitReached } from "../../books/gate/Problems.ts"
@@ -23,17 +23,17 @@ import type { UpstreamProblem } from "../../upstream/wire/Failures.ts"
 import type { Model, Retries } from "../prompts/Model.ts"
 import type { Choice, Routed } from "./Choice.ts"
 
-/** The refusal of a budget that excludes upstreams. */
+/** The error of a budget that excludes an upstream. */
 type Barred = BudgetExceeded | RateLimitReached
 
 export type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | InvalidRequest
-/** The failure of a call after all attempts. */
+/** A call's failure after all attempts. */
 export type CallProblem = AttemptProblem | Barred
 
 /** The routes that may serve a call with one model, in the order they are tried. */
 export interface Plan<Way> extends Choice<Way> {
   readonly model: Model
-  /** The maximum number of tokens in each answer. */
+  /** The completion limit, in tokens per choice. */
   readonly limit: number
   /** The model and price to record if a fallback serves the call. */
   readonly served: { readonly model: string; readonly price: string } | undefined
@@ -48,7 +48,7 @@ export interface Attempts<Way, A> {
   readonly fallbacks: ReadonlyArray<string>
   /** Plans a fallback. Returns `undefined` if the fallback cannot serve the call. */
   readonly planOf: (fallback: string) => Effect.Effect<Plan<Way> | undefined, BooksUnavailable>
-  /** The refusal that excludes upstreams from the plans, if any. */
+  /** The error of the budget that excludes upstreams from the plans, if any. */
   readonly barred: Barred | undefined
   readonly request_id: string | undefined
   readonly observe: (decision: Decision) => void
@@ -71,9 +71,9 @@ export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.E
 /** The attempts made so far. */
 class Trail<Way extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
-  /** The routes of the last round that may be retried, each with the delay that its upstream requested, in seconds. */
+  /** The routes of the last round that may be retried, each with the delay in seconds that its upstream requested, or 0. */
   readonly unserved = new Map<Way, number>()
-  /** Whether the call is settled. A settled call gets no further attempts. */
+  /** Whether the call may have been charged or the service is busy. In either case, no further attempt is made. */
   isCharged = false
 
   add({ model }: Plan<Way>, { upstream }: Way, outcome: AttemptOutcome): void {
@@ -104,7 +104,7 @@ export const outcomeOf = ({ _tag }: AttemptProblem | Spent): AttemptOutcome => {
   }
 }
 
-/** Tries each route of a plan once, in order. */
+/** Tries each of the given routes once, in order. */
 const round = <Way extends Routed, A>(
   { ask, goesOn }: Attempts<Way, A>,
   trail: Trail<Way>,

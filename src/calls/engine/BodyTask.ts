@@ -1,4 +1,4 @@
-/** The tasks of the engine for the thread for long bodies, and their results. `ThreadWork` does them. */
+/** The engine's tasks for the long-body thread, and their results. `ThreadWork` performs them. */
 import type { AnswerOptions } from "../../protocols/conversation/Translation.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
 import type { ClientProtocol, ProtocolName } from "../../upstream/models/Protocol.ts"
@@ -18,10 +18,10 @@ export interface TranslateTask extends Task<AnswerDone> {
   readonly options: AnswerOptions
 }
 
-/** The routes whose requests are prompts: those of the client protocols, and the one that counts a prompt's tokens in the Messages protocol. */
+/** The routes that accept a prompt: one for each client protocol, and the token count of the Messages protocol. */
 export type PromptRoute = ClientProtocol | "count_tokens"
 
-/** Reads a prompt. The thread keeps the last prompt that it has read, so that it need not parse it again to translate it. */
+/** Reads a prompt. The thread caches the last prompt, so that translating it does not require parsing it again. */
 export interface ReadTask extends Task<ReadDone> {
   readonly how: "read"
   /** Identifies the prompt for a later `WriteTask`. */
@@ -38,41 +38,41 @@ export interface WriteTask extends Task<WriteDone> {
   readonly route: Pick<ModelRoute, "model" | "limit_field">
   readonly limit: number | undefined
   readonly stream: boolean
-  /** Whether the upstream requires the hash of the translation. */
+  /** Whether the upstream requires the translation's hash. */
   readonly hashes: boolean
 }
 
-/** The result of reading an answer. */
+/** The result of reading a response. */
 export interface AnswerDone {
-  /** The defect that makes the answer unusable. If it is set, the other members are empty. */
+  /** The defect that makes the response unusable. If it is set, the other members are empty. */
   readonly fault: string | undefined
-  /** The answer in the client's protocol, or empty if the answer was only counted. */
+  /** The response in the client's protocol, or empty if its tokens were only counted. */
   readonly bytes: Uint8Array
-  /** The hash of these bytes; empty if the answer was only counted. */
+  /** The hash of `bytes`, or empty if they are empty. */
   readonly hash: string
   readonly usage: Usage | undefined
   readonly tokens_counted: number
-  /** The ids in an answer that was not translated. */
+  /** The ids in a response that was not translated. */
   readonly ids: ReadonlyArray<string>
 }
 
 export interface ReadDone {
-  /** The prompt's JSON, which returns to the main thread. */
+  /** The prompt's JSON, handed back to the main thread. */
   readonly body: Uint8Array
-  /** The hash of the prompt's JSON, if it is valid. */
+  /** The hash of the JSON if the prompt is valid, otherwise empty. */
   readonly hash: string
-  /** The parts of a valid prompt. */
+  /** The prompt's parts, if it is valid. */
   readonly parts: PromptParts | undefined
-  /** The reason why the prompt is not valid. */
+  /** The reason why the prompt is invalid. */
   readonly refusal: Refusal | undefined
 }
 
 export interface WriteDone {
-  /** The prompt's JSON, which returns to the main thread. */
+  /** The prompt's JSON, handed back to the main thread. */
   readonly body: Uint8Array
-  /** The body of the vendor's request. */
+  /** The vendor's request body. */
   readonly bytes: Uint8Array | undefined
-  /** The SHA-256 of these bytes, in hexadecimal, if the task requires it. */
+  /** The SHA-256 of `bytes`, in hexadecimal, if the task requires it. */
   readonly sha256: string | undefined
   readonly refusal: Refusal | undefined
 }

@@ -27,7 +27,7 @@ export interface Choice<Way> {
   /** The routes, in the order they are tried. */
   readonly ways: ReadonlyArray<Way>
   readonly reason: Reason
-  /** Records that an upstream has begun to respond. Call this for the upstream that serves the request. */
+  /** Records the upstream that serves the request. */
   readonly answered?: ((upstream: string) => void) | undefined
 }
 
@@ -81,7 +81,7 @@ const candidateOf = (
   latency_ms: policy === "latency" ? upstream.health.median() : undefined
 })
 
-/** Computes the vendor's charge for the prompt and an answer of at most `answerTokensEnough` tokens. */
+/** Estimates the vendor's charge for the prompt and a completion of limited length. Returns `undefined` if the vendor's prices are unknown. */
 const costOf = ({ cost }: ModelRoute, model: Model, prompt: ValidPrompt): bigint | undefined => {
   if (cost === undefined) return undefined
   const answer = Math.min(answerTokensAsked(model, prompt) ?? model.output_tokens_max, answerTokensEnough)

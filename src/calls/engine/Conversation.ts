@@ -21,7 +21,7 @@ export const conversationOf = (
 /** The maximum length of a conversation's name. A longer name is replaced with its hash. */
 const nameMax = 64 * 1024
 
-/** Returns the name of a body's conversation. The names of one account's conversations differ. */
+/** Returns the name of a body's conversation: `prompt_cache_key` or the beginning of the messages. */
 export const conversationNameOf = (body: ValidPrompt["body"]): string => {
   const { prompt_cache_key } = body
   const name = typeof prompt_cache_key === "string" ? prompt_cache_key : beginningOf(body)

@@ -3,23 +3,25 @@
  * Responses all run on this engine.
  *
  * A request is sent unchanged to an upstream that speaks the client's protocol. For any other upstream, the engine translates the request and the
- * answer, so a call can fail over from one protocol to another. A request that contains thoughts signed by another vendor is always translated.
+ * response, so a call can fail over from one protocol to another. A request that contains reasoning signed by another vendor is always translated,
+ * unless its protocol has no translation.
  *
  * Where the specification is silent:
- * - After any failure except a refusal of the request itself, the next upstream is tried, unless the client has disconnected.
- * - If a client disconnects before its stream begins, the service still waits for the upstream, up to the upstream's own timeout, because the
- *   upstream already has the complete prompt. Once the response headers have arrived, it reads the stream for ten more seconds. The charge covers the
- *   output up to then, and at least the prompt.
- * - A response with status 200 must contain choices or be an event stream; otherwise the next upstream is tried. The exception is a complete answer
+ * - After any failure except a rejection of the request itself, the next upstream is tried, unless the call was charged or the client has
+ *   disconnected.
+ * - If a client disconnects before its stream begins, the service still waits for the upstream, up to the upstream's timeout, because the upstream
+ *   already has the complete prompt. Once the response headers have arrived, it reads the stream for ten more seconds. The charge covers the output
+ *   up to then, and at least the prompt.
+ * - A response with status 200 must contain choices or be an event stream; otherwise the next upstream is tried. The exception is a complete response
  *   that reports its usage but cannot be delivered (it is too long, has no choices, is not JSON, or cannot be translated): it costs that usage, and
  *   no other upstream is tried. The service removes addresses and keys from an upstream's error message before passing it on.
- * - If an upstream answers a streaming request with a complete answer, the client gets that answer as a stream, at the price of a complete answer.
+ * - If an upstream sends a complete response to a streaming request, the client gets it as a stream and pays for the complete response.
  * - A stream that ends unfinished costs the output so far, and its client gets an error event. A stream that breaks costs the usage that it reported.
  *   (`calls/prompts/EventRelay` distinguishes the two.) If the client has received nothing and the stream costs nothing, the next upstream is tried.
  *   The client's response begins with the first event.
- * - A client that disconnects during a stream pays for the tokens that the answer reports or for those counted so far, whichever is more.
+ * - A client that disconnects during a stream pays for the reported completion tokens or those counted so far, whichever is more.
  * - An upstream that does not speak the client's protocol is called in the first of its protocols that has a translation. An upstream that cannot
- *   serve the request is skipped. If none can, the request is refused with the first upstream's reason.
+ *   serve the request is skipped. If none can, the request is rejected with the first upstream's reason.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Either, Exit, Layer } from "effect"
@@ -111,40 +113,40 @@ export interface Call<Prompt> {
   /** Statements to run in the transaction that admits the call. */
   readonly beside?: Claim["beside"]
   /**
-   * Memory for the answer. If none is free, the call fails with `Busy` before an upstream is called. If the answer does not fit, the call is charged
-   * and fails with `Busy`.
+   * Memory for the response. If none is free, the call fails with `Busy` before an upstream is called. If the response does not fit, the call is
+   * charged and fails with `Busy`.
    */
   readonly room?: Room | undefined
   /** The request id to log. */
   readonly request_id?: string | undefined
 }
 
-/** A complete answer, as opposed to a stream. */
+/** A complete response, as opposed to a stream. */
 export interface Completed<A> {
-  /** The upstream's answer, unchanged unless it had to be translated. */
+  /** The upstream's response, translated if necessary. */
   readonly completion: A
-  /** The answer as bytes. */
+  /** The same response, serialized. */
   readonly bytes: Buffer
   readonly receipt: Receipt
   /** The fallback that served the call, or absent if the requested model did. */
   readonly fallback_model?: string | undefined
 }
 
-/** A streamed answer. */
+/** A streamed response. */
 export interface Streamed<A> {
-  /** The id of the usage record that is written when the stream ends. */
+  /** The id of the usage record, which is written when the stream ends. */
   readonly usage_id: string
   /**
-   * Server-sent events. The last one, `data: [DONE]`, is sent once the charge is committed. If the commit takes too long, the stream is aborted with
-   * an error. In a stream that breaks or ends unfinished, an event `{ "error": … }` precedes the last one. The caller must read the stream to its end
-   * or destroy it. After it is destroyed, the service continues reading from the upstream for up to ten seconds and charges the received tokens.
+   * Server-sent events. The last one (`data: [DONE]` in Chat) is sent once the charge is committed. If the commit fails, the stream is aborted with
+   * an error. A stream that breaks or ends unfinished contains an error event. The caller must read the stream to its end or destroy it. After it is
+   * destroyed, the service continues reading from the upstream for up to ten seconds and charges the received tokens.
    */
   readonly bytes: Readable
   /** The same stream, parsed into chunks. Read either `events` or `bytes`, not both. */
   readonly events: Stream.Stream<A, UpstreamFailed>
   /** Waits for the call to end, even if the stream breaks. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>
-  /** The rate limits of the call; absent if no budget applies to it. */
+  /** The call's rate limits; absent if no budget applies to it. */
   readonly rates?: RatesAt | undefined
   /** The fallback that is serving the call, or absent if the requested model is. */
   readonly fallback_model?: string | undefined
@@ -153,12 +155,12 @@ export interface Streamed<A> {
 export type ChatProblem = InvalidRequest | Busy | GateRefusal | UpstreamProblem
 
 /**
- * The methods ignore the prompt's `stream`: `complete` returns a complete answer, and `stream` returns a stream. A call fails with `InvalidRequest`
+ * The methods ignore the prompt's `stream`: `complete` returns a complete response, and `stream` returns a stream. A call fails with `InvalidRequest`
  * if the prompt is invalid and with `UnknownChatModel` if the model is unknown.
  *
  * Interrupting a call means that the caller has disconnected. No further upstream is called. If a stream has begun, the service reads it for up to
- * ten more seconds; otherwise, it waits for the upstream's complete answer. The answer is charged. If none arrives, the call is free and recorded as
- * `client_disconnected`. The interrupting fiber waits for the end of the call unless it uses `Effect.disconnect`.
+ * ten more seconds; otherwise, it waits for the upstream's complete response. The response is charged. If none arrives, the call is free and recorded
+ * as `client_disconnected`. The interrupting fiber waits for the end of the call unless it uses `Effect.disconnect`.
  */
 export interface EngineContract {
   readonly complete: <Prompt, A>(protocol: Protocol) => (call: Call<Prompt>) => Effect.Effect<Completed<A>, ChatProblem>
@@ -169,9 +171,9 @@ export interface EngineContract {
   ) => (call: Call<Prompt>) => Effect.Effect<Streamed<A>, ChatProblem>
   /** Returns a model's client protocols. An unknown model has none. */
   readonly reach: (model: string) => Reach
-  /** The models whose upstream stores responses. The service records the ids in their answers (`Kept`). */
+  /** The models with an upstream that stores responses. The service records the response ids (`Kept`). */
   readonly keeps_responses: ReadonlySet<string>
-  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if a model is free or none is configured. */
   readonly least: Nano
 }
 
@@ -184,16 +186,16 @@ export interface Reach {
 
 export type EventsOf<A> = (bytes: Readable) => Stream.Stream<A, UpstreamFailed>
 
-/** The maximum size of a complete answer, in bytes. */
+/** The maximum size of a complete response, in bytes. */
 const answerBytesMax = 64 * 1024 * 1024
-/** The maximum size of an upstream's refusal, in bytes. */
+/** The maximum size of an upstream's error response, in bytes. */
 const refusalBytesMax = 1024 * 1024
 
 export class Engine extends Context.Tag("tollgate/chat/Engine")<Engine, EngineContract>() {
   static readonly layer = Layer.suspend(() => Layer.effect(Engine, make))
 }
 
-/** How an answer is delivered: complete or as a stream. */
+/** How a response is delivered: complete or as a stream. */
 interface Form<A> {
   readonly streams: boolean
   readonly ask: (attempt: Attempt) => Effect.Effect<Metered<A>, UpstreamProblem | BooksUnavailable | Busy | Spent>
@@ -205,22 +207,21 @@ interface Way {
   readonly upstream: Upstream
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** The protocol of the request to the upstream. */
+  /** The upstream request's protocol. */
   readonly speaks: Spoken
   /** The translation, or `undefined` if the request is sent unchanged. */
   readonly pair: Pair | undefined
 }
 
-/** All protocols that upstreams may speak. */
+/** The upstream protocols that the engine speaks. */
 const protocols: { readonly [Name in ProtocolName]?: Spoken } = { chat, text, messages, responses, google, bedrock }
 
 /** The client protocols. */
 const clients: ReadonlyArray<Protocol> = [chat, text, messages, responses]
 
-/** The upstream protocols that the engine speaks. */
 const needed = protocolNames.filter((name) => protocols[name] !== undefined)
 
-/** Determines how to serve a client protocol over a route. Returns `undefined` if the upstream's protocols cannot be translated. */
+/** Determines how to serve a client protocol over a route. Returns `undefined` if the upstream speaks no protocol to translate to. */
 const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, streams: boolean): Way | undefined => {
   const own = upstream.speaks.includes(protocol.name)
   const name = own ? protocol.name : upstream.speaks.find((one) => pairOf(protocol.name, one) !== undefined)
@@ -236,10 +237,10 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
   }
 }
 
-/** Returns whether the upstream request contains the client's cache breakpoints. */
+/** Returns whether the upstream request includes the client's cache breakpoints, if there are any. */
 const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
 
-/** Adds a translation to a route, even between equal protocols. */
+/** Adds a translation to a route without one: from the client's protocol to itself, if it has a translation. */
 const translated = ({ name }: Protocol, way: Way): Way =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
 
@@ -287,7 +288,7 @@ const make = Effect.gen(function* () {
     observe: yield* RoutingObserver
   }
 
-  // An answer has at least one token.
+  // A completion has at least one token.
   const costs = [plain, ...factored.values()].flatMap((offers) =>
     [...offers.values()].map(({ model }) => charge([{ units: 1, price: leastOf(model) }]))
   )
@@ -395,7 +396,7 @@ const reachable = (
   return Either.isLeft(ways) ? Either.left(ways.left) : Either.right({ ways: ways.right, extras })
 }
 
-/** Does the same for a long prompt. Another thread translates it for each way, up to the first that can serve it. */
+/** Like `reachable`, for a long prompt. A separate thread translates it for each route, up to the first that can serve it. */
 const reachableLong = Effect.fnUntraced(function* (
   long: LongText,
   ...[protocol, usual, model, prompt, headers, streams]: Parameters<typeof reachable>
@@ -421,7 +422,7 @@ const translatedRoute = ({ route, upstream }: Way, pair: Pair): LongPrompts.Tran
   hashes: upstream.signs
 })
 
-/** Returns the ways whose price is known, and the request's extras. `Left` holds the reason why there are none. */
+/** Returns the routes whose price is known, and the request's extras. `Left` holds the reason to reject the request. */
 const permittedWays = (
   protocol: Protocol,
   usual: ReadonlyArray<Way>,
@@ -492,8 +493,8 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
 }
 
 /**
- * Returns all models and providers that may serve a call, so that budgets can check them, or `undefined` if only one may. Equal calls share one
- * array.
+ * Creates a function that returns all models and providers that may serve a call, so that budgets can check them, or `undefined` if only one may.
+ * Equal calls share one array.
  */
 const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) => {
   const known = new Map<string, NonNullable<Claim["ways"]>>()
@@ -607,7 +608,7 @@ const failedAlone = <A>(
     attempts: [{ model: id, upstream: upstream.name, outcome: Attempts.outcomeOf(problem) }]
   })
 
-/** Returns whether the model's first upstream stores responses in this protocol. */
+/** Returns whether an upstream of the model stores responses in this protocol. */
 const keepsAt = (setup: Setup, protocol: Protocol, { id }: Model): boolean =>
   protocol.handedOutIn !== undefined && setup.keeps_responses.has(id)
 
@@ -637,7 +638,7 @@ const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) 
   return { ...chosen(relayed, model, ways), model, limit, served: { model: model.id, price } } satisfies Plan<Way>
 })
 
-/** Calls one upstream. A long prompt is translated for it first, if necessary. */
+/** Calls one upstream, after translating a long prompt for it if necessary. */
 const attempt = <A>(
   relayed: Relayed<A>,
   plan: Plan<Way>,
@@ -693,7 +694,6 @@ const asking = <A>(
   })
 }
 
-/** Returns a model's client protocols. */
 const reachIn = (setup: Setup): EngineContract["reach"] => {
   const reached = clients.map((protocol) => ({ name: protocol.name, waysOf: waysFor(setup, protocol, false) }))
   return (model) => {
@@ -720,7 +720,7 @@ const bodyFor = (
   return refused === undefined ? Either.right(bodyFor(prompt, way, streams, limit)) : Either.left(refused)
 }
 
-/** Returns the reason why this upstream cannot serve the request, if there is one. The token limit of the answer is not known yet. */
+/** Returns the reason why this upstream cannot serve the request, if there is one. The completion limit is not known yet. */
 const hindrance = (
   { refusal }: Protocol,
   way: Way,
@@ -733,7 +733,7 @@ const hindrance = (
   return Either.isLeft(body) ? body.left : undefined
 }
 
-/** Returns the token limit of an answer if the payer can afford it. */
+/** Returns the completion limit if the payer can afford it, or `undefined` if the upstream accepts no limit. */
 const usualLimit = (model: Model, prompt: ValidPrompt, { limit_field }: ModelRoute): number | undefined =>
   limit_field === "none" ? undefined : (answerTokensAsked(model, prompt) ?? model.output_tokens_max)
 
@@ -774,11 +774,14 @@ interface Attempt {
   /** The fallback's model and price, if a fallback serves the call. */
   readonly served: Plan<Way>["served"]
   readonly prompt: ValidPrompt
-  /** The highest token counts that the upstream request can cause. */
+  /** The maximum token counts that the upstream request can cause. */
   readonly most: Most
   /** Whether this is the last possible attempt. */
   readonly is_last: boolean
-  /** Returns statements that record an answer's ids, committed together with its settlement. `undefined` if the vendor stores no responses. */
+  /**
+   * Returns statements that record a response's ids, committed with the settlement. `undefined` if the response is translated or the vendor stores
+   * none.
+   */
   readonly handedOut: ((ids: ReadonlyArray<string>) => ReadonlyArray<Statement>) | undefined
   readonly room: Room | undefined
   readonly request_id: string | undefined
@@ -803,7 +806,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   const ended = measured(attempt, tokens, null, bodyHash(bytes))
   const isBeyond = beyondIn(read.usage, attempt.most)
   if (isBeyond !== undefined) yield* beyond(attempt, read.usage, isBeyond)
-  // The ids are written first, because the client may refer to the answer as soon as it arrives.
+  // The ids are written first, because the client may refer to the response as soon as it arrives.
   if (attempt.handedOut !== undefined)
     yield* settledWith(attempt, ended, attempt.protocol.handedOutIn?.(parsed) ?? noIds)
   return yield* admission.answer(ended, (receipt) =>
@@ -811,7 +814,7 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   )
 })
 
-/** Completes a call with a long answer. If the outline does not suffice, a thread parses the answer. */
+/** Completes a call with a long response. If the outline does not suffice, a separate thread parses the response. */
 const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) {
   const { admission, room } = attempt
   const { body, lost } = answer
@@ -836,36 +839,36 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
     return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
   }
   room?.become(bytes.length)
-  // The ids are written first, because the client may refer to the answer as soon as it arrives.
+  // The ids are written first, because the client may refer to the response as soon as it arrives.
   if (attempt.handedOut !== undefined) yield* settledWith(attempt, ended, ids)
   return yield* admission.answer(ended, (receipt) =>
     byFallback<Completed<unknown>>(attempt, new LongAnswers.LongCompletion(bytes, receipt))
   )
 })
 
-/** Adds the fallback's name to its answer. */
+/** Adds the fallback's model id to its response. If no fallback served the call, the response is unchanged. */
 const byFallback = <A extends object>({ served }: Attempt, answer: A): A =>
   served === undefined ? answer : Object.assign(answer, { fallback_model: served.model })
 
-/** Ends a call because its answer is too long. */
+/** Ends a call whose response is too long. */
 const tooLongOf = (attempt: Attempt, answer: Wire.Whole, outline: JsonOutline) =>
   unusable(attempt, reportsIn(answer), tooLong, LongAnswers.countedIn(outline))
 
 type Body = Readonly<Record<string, unknown>>
 
-/** The maximum size of a complete answer that is relayed as a stream, in bytes. The main thread parses it. */
+/** The maximum size, in bytes, of a complete response to relay as a stream. The main thread parses it. */
 const unstreamedBytesMax = 4 * 1024 * 1024
 
-/** A complete answer for the client, with its charge. */
+/** A complete response for the client, with the tokens to charge. */
 interface WholeAnswer {
-  /** The upstream's answer. */
+  /** The upstream's response. */
   readonly parsed: Body
   readonly read: Translated.ReadAnswer
   readonly bytes: Buffer
   readonly tokens: Tokens
 }
 
-/** Reads a complete answer with status 200. `Left` holds an effect that ends the call. `reason` describes an answer that is not a JSON object. */
+/** Reads a complete response with status 200. `Left` holds an effect that ends the call. `reason` describes a response that is not a JSON object. */
 const wholeOf = (
   attempt: Attempt,
   answer: Wire.Whole,
@@ -890,8 +893,8 @@ const wholeOf = (
 }
 
 /**
- * Ends a call whose complete answer cannot be delivered to the client. The call costs the reported usage. If no usage is reported, an answer that is
- * too long costs the counted tokens; any other answer is a failure, and the next upstream may be tried.
+ * Ends a call whose complete response cannot be delivered to the client. The call costs the reported usage. If no usage is reported, a response that
+ * is too long costs the counted tokens; any other response is a failure, and the next upstream may be tried.
  */
 const unusable = (
   attempt: Attempt,
@@ -909,7 +912,7 @@ const unusable = (
 
 const noIds: ReadonlyArray<string> = []
 
-/** Settles a call and records its answer's ids in the same transaction. */
+/** Settles a call. If the vendor stores responses, records the response's ids in the same transaction. */
 const settledWith = (
   { admission, handedOut }: Attempt,
   ended: Measured,
@@ -920,7 +923,7 @@ const settledWith = (
     : // The statements require no row, so they cannot conflict.
       Effect.catchTag(admission.settleBeside(ended, handedOut(ids)), "Conflict", Effect.die)
 
-/** Reads an untranslated answer. `Left` holds its defect. */
+/** Reads an untranslated response. `Left` holds its defect. */
 const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
   const fault = protocol.faultIn(answer)
   return fault === undefined
@@ -932,7 +935,7 @@ const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.
     : Either.left(fault)
 }
 
-/** Returns the options of a translated answer: the call's id and the client's name for the model. */
+/** Returns the options for translating a response. */
 const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOptions> =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     id: admission.call,
@@ -942,7 +945,7 @@ const answerOptions = ({ admission, prompt }: Attempt): Effect.Effect<StreamOpti
     include_usage: prompt.show_usage
   }))
 
-/** Delivers a complete answer. */
+/** Delivers a complete response. */
 const whole: Form<Completed<unknown>> = { streams: false, ask: complete }
 
 const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Attempt) {
@@ -974,7 +977,7 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   )
 })
 
-/** Relays a complete answer as a stream, once its charge is committed. */
+/** Relays a complete response as a stream, once its charge is committed. */
 const unstreamed = Effect.fnUntraced(function* <A>(
   eventsOf: EventsOf<A>,
   attempt: Attempt,
@@ -1005,7 +1008,10 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   })
 })
 
-/** Returns whether the stream has produced bytes for the client or a charge. Otherwise, the next upstream may be tried. */
+/**
+ * Returns whether to relay the stream: it has produced bytes for the client, has ended normally or costs something. Otherwise, the next upstream may
+ * be tried.
+ */
 const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<boolean> =>
   // If the client has disconnected, the wait is interrupted and the stream ends.
   Effect.flatMap(Effect.exit(relay.begun), (begun) =>
@@ -1017,7 +1023,7 @@ const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<bool
         )
   )
 
-/** Charges a stream that has ended, then sends its last event to the client. */
+/** Charges a stream that has ended, then sends its last event to the client. If the charge cannot be committed, aborts the client's stream. */
 const settleStream = (
   attempt: Attempt,
   relay: EventRelay.Relay,
@@ -1095,7 +1101,7 @@ class Arriving<A> implements Streamed<A> {
 
 // ---- charges --------------------------------------------------------------------------------------------------------------
 
-/** Builds the measurement of a call with these tokens. This code runs on every call, so it avoids spreads. */
+/** Builds a call's measurement. This runs on every call, so it avoids spreads. */
 const measured = (
   { model, prompt, served, upstream }: Attempt,
   tokens: Tokens,
@@ -1118,11 +1124,11 @@ const measured = (
   answer_hash
 })
 
-/** Returns the hash of the request's body. An embedding program's call has none. */
+/** Returns the hash of the request's body, or `undefined` if the caller passed no JSON. */
 const requestHashOf = ({ json, long }: ValidPrompt): string | undefined =>
   long === undefined ? json && bodyHash(json) : long.hash
 
-/** Counts the call's tokens. A prompt that refers to content stored elsewhere cannot be counted, so its bound is used. */
+/** Estimates the call's prompt tokens. A prompt that refers to content stored elsewhere cannot be estimated, so its bound is used. */
 const countedOf = ({ model, most, prompt }: Attempt, completion_tokens: number): Figures => ({
   prompt_tokens: prompt.attached_elsewhere ? most.prompt_tokens : promptTokensEstimate(model, prompt),
   completion_tokens
@@ -1134,7 +1140,7 @@ const measuredOf = (
   attempt: Attempt,
   answer_hash?: string
 ): Measured => {
-  // A stream that broke, or that ended before its answer began, costs the usage that the upstream had reported by then.
+  // A stream that broke, or ended without any output, costs the usage that the upstream had reported by then.
   if (how === "broken" || (how === "unfinished" && tokens_counted === 0)) {
     const reported = tokensOf(usage, nothing, attempt.most)
     return reported.prompt_tokens + reported.completion_tokens === 0
@@ -1148,10 +1154,7 @@ const measuredOf = (
 
 const errorTypes = { complete: null, left: "client_disconnected", unfinished: "upstream_error" } as const
 
-/**
- * Returns the usage of an unfinished stream. If more tokens arrived after the answer's count was reported, that count is replaced with the counted
- * tokens.
- */
+/** Returns the usage of an unfinished stream, without a completion count that is lower than the tokens counted in the stream. */
 const withoutEarly = (usage: Usage, tokens_counted: number): Usage =>
   usage.completion_tokens !== undefined && usage.completion_tokens < tokens_counted
     ? { ...usage, completion_tokens: undefined }

@@ -1,10 +1,10 @@
-/** Parsed model answers and chunks of streams. Upstreams may omit or add fields. */
+/** Parsed completions and stream chunks. Upstreams may omit or add fields. */
 import { Effect, Stream } from "effect"
 import type { Readable } from "node:stream"
 import { parse } from "../../upstream/wire/Failures.ts"
 import { UpstreamFailed } from "../../upstream/wire/Problems.ts"
 
-/** The tokens that the upstream reports. The receipt and the usage record state the charge. */
+/** The usage that the upstream reports. The charge is in the receipt and the usage record. */
 export interface ReportedUsage {
   readonly prompt_tokens?: number
   readonly completion_tokens?: number
@@ -27,7 +27,7 @@ interface Choice {
   readonly [field: string]: unknown
 }
 
-/** An assistant's message or a delta of it. */
+/** An assistant message or its delta. */
 export interface Said {
   readonly role?: string
   readonly content?: string | null
@@ -55,7 +55,7 @@ const dataIn = (bytes: Readable): Stream.Stream<string, UpstreamFailed> =>
     Stream.filter((data): data is string => data !== undefined && data !== "")
   )
 
-/** Parses a stream of server-sent events into chunks, up to its last event `[DONE]`. Fails if the stream breaks. */
+/** Parses server-sent events into chunks, up to the last event `[DONE]`. Fails if the stream breaks or an event contains no choices. */
 export const eventsOf = (bytes: Readable): Stream.Stream<Record<string, unknown>, UpstreamFailed> =>
   dataIn(bytes).pipe(
     Stream.takeWhile((data) => data.trim() !== "[DONE]"),
@@ -72,7 +72,7 @@ export interface TypedEvent {
   readonly [field: string]: unknown
 }
 
-/** Parses the events of such a stream. Fails if the stream breaks or contains an event `error`. */
+/** Parses typed events. Fails if the stream breaks or contains an untyped or `error` event. */
 export const typedEventsOf = (bytes: Readable): Stream.Stream<TypedEvent, UpstreamFailed> =>
   dataIn(bytes).pipe(
     Stream.mapEffect((data) => {

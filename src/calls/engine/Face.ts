@@ -1,4 +1,4 @@
-/** Creates the engine's routes. They convert a JSON prompt to a call and its answer to a response, once per idempotency key. */
+/** Creates the engine's idempotent routes. They convert a JSON prompt to a call and the call's result to an HTTP response. */
 import { Effect, Either } from "effect"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import type { Inbound } from "../../http/transport/Inbound.ts"
@@ -17,7 +17,7 @@ import type { PromptRoute } from "./BodyTask.ts"
 import type { Call, ChatProblem, Completed, Streamed } from "./Engine.ts"
 import * as LongPrompts from "./LongPrompts.ts"
 
-/** The maximum size of a request body, in bytes. A body may contain images. */
+/** The maximum request body size, in bytes. A body may contain images. */
 export const requestBytesMax = 32 * 1024 * 1024
 
 /** A service's methods for one route. They validate the prompt themselves. */
@@ -28,15 +28,15 @@ export interface Methods<E extends ProblemInstance<string>> {
 }
 
 export interface Protocolled {
-  /** The format of refusals. */
+  /** The format of error responses. */
   readonly shape: Shape
   /** Reads the call's fields from the request headers. */
   readonly ofHeaders?: (inbound: Inbound) => object
 }
 
 /**
- * Creates a service's routes. `least` is the price of the cheapest possible call. A route's name separates its idempotency keys from those of other
- * routes.
+ * Returns a function that creates a service's route. `least` is the price of the cheapest possible call. Idempotency keys are scoped by the route's
+ * name.
  */
 export const routes = Effect.fnUntraced(function* (least: Nano) {
   const meteredRoute = yield* meteredRoutes([least])
@@ -47,7 +47,7 @@ export const routes = Effect.fnUntraced(function* (least: Nano) {
   ) => meteredRoute({ name, body_bytes_max: requestBytesMax, answer: serve(methods, ofHeaders, shape), shape })
 })
 
-/** Reads the prompt of a route. Another thread reads a long one, and then there is no `json`. */
+/** Reads a route's prompt. A separate thread reads a long prompt, and the result then has no `json`. */
 export const promptOf = Effect.fnUntraced(function* (route: PromptRoute, caller: Caller, inbound: Inbound) {
   const json = yield* inbound.read(requestBytesMax)
   if (json.length > parsedMax) return { prompt: yield* LongPrompts.read(route, json, caller.account_id) }

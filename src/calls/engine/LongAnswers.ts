@@ -1,6 +1,6 @@
 /**
- * Handles complete answers that are too long to parse on the main thread. An answer that is passed on unchanged is checked by its outline. Answers
- * that must be translated or that report no usage are parsed on a separate thread (`BodyThreads`).
+ * Handles complete responses that are too long to parse on the main thread. A response to pass on unchanged is checked by its outline. A separate
+ * thread (`BodyThreads`) parses a response that must be translated, reports no complete usage or contains ids to record.
  */
 import { Effect, Either } from "effect"
 import { bodyHashInPieces } from "../../upstream/wire/BodyHash.ts"
@@ -24,28 +24,28 @@ export interface LongAnswer {
   readonly body: Buffer | undefined
   readonly outline: JsonOutline
   readonly options: () => Effect.Effect<AnswerOptions>
-  /** Whether the caller needs the answer's ids. */
+  /** Whether the caller needs the response's ids. */
   readonly needsIds: boolean
-  /** The account whose turn on the thread the answer takes. */
+  /** The account to schedule on the thread. */
   readonly account: string
 }
 
 export interface ReadLong {
-  /** The bytes for the client, or `undefined` if the answer cannot be delivered. */
+  /** The bytes for the client, or `undefined` if the response cannot be delivered. */
   readonly bytes: Buffer | undefined
-  /** The hash of these bytes. */
+  /** The hash of `bytes`. */
   readonly hash: string | undefined
   readonly usage: Usage
   readonly tokens_counted: number
-  /** The answer's ids, if the caller needs them. */
+  /** The response's ids, if the caller needs them. */
   readonly ids: ReadonlyArray<string>
 }
 
-/** Estimates the tokens in an answer's long members from their bytes. */
+/** Estimates the tokens in a response's long members from their size. */
 export const countedIn = ({ emptied }: JsonOutline): number =>
   tokensOfString(emptied.reduce((sum, { from, to }) => sum + to - from, 0))
 
-/** Reads the usage of a long answer and builds the bytes for the client. `Left` holds the answer's defect. */
+/** Reads a long response's usage and builds the bytes for the client. `Left` holds the response's defect. */
 export const read = Effect.fnUntraced(function* ({
   account,
   body,
@@ -92,11 +92,11 @@ export const read = Effect.fnUntraced(function* ({
   const task: CountTask = { how: "count", client: protocol.name, body: new Uint8Array(body) }
   const counted = yield* readOnThread(task, account)
   if (counted?.fault !== undefined) return Either.left(counted.fault)
-  // If the thread died, only the answer's own id is known.
+  // If the thread died, only the id in the outline is known.
   return right(body, hash, usage, counted?.tokens_counted, counted?.ids ?? protocol.handedOutIn?.(answer))
 })
 
-/** A long answer. It is parsed only when it is first read. */
+/** A long response. It is parsed whenever `completion` is read. */
 export class LongCompletion implements Completed<unknown> {
   readonly bytes: Buffer
   readonly receipt: Receipt

@@ -10,7 +10,7 @@ import { bufferOf } from "../threads/Task.ts"
 import type { PromptRoute, ReadTask, WriteTask } from "./BodyTask.ts"
 import type { Pair } from "./Translated.ts"
 
-/** A valid prompt whose long members were not read on this thread. It takes the place of a parsed prompt in a call. */
+/** A valid prompt whose long members were not read on this thread. It replaces the parsed prompt in a call. */
 export class LongPrompt {
   readonly valid: ValidPrompt
 
@@ -18,7 +18,7 @@ export class LongPrompt {
     this.valid = valid
   }
 
-  /** Whether the client wants a stream. */
+  /** The client's `stream` field. */
   get stream(): unknown {
     return this.valid.body.stream
   }
@@ -34,7 +34,7 @@ interface Known {
 const known = new WeakMap<LongText, Known>()
 let prompts = 0
 
-/** Reads a prompt of this account. The bytes must not be used afterwards. */
+/** Reads a prompt on the thread. The caller must not use the bytes afterwards. */
 export const read = (
   route: PromptRoute,
   json: Buffer,
@@ -60,13 +60,13 @@ export const read = (
 export interface TranslatedRoute {
   readonly pair: Pair
   readonly route: ModelRoute
-  /** Whether the upstream requires the hash of the translation. */
+  /** Whether the upstream requires the translation's hash. */
   readonly hashes: boolean
 }
 
 /**
- * Translates a prompt for a route, unless that is the route's last translation. `Translated.bodyFor` then returns the result. The prompt's JSON is
- * elsewhere meanwhile, so a call translates its prompt for one route after the other.
+ * Translates a prompt for a route, unless the route's last translation has the same limit. `Translated.bodyFor` then returns the result. The prompt's
+ * JSON is on the other thread meanwhile, so a call must not translate its prompt concurrently.
  */
 export const translate = (
   long: LongText,
@@ -92,7 +92,7 @@ export const translate = (
     long.json = bufferOf(body)
     const translated: Translation["body"] =
       bytes === undefined ? Either.left(new InvalidRequest(refusal!)) : Either.right([bufferOf(bytes)])
-    // Only one translation is kept, because it is long. Refusals are short.
+    // Only one translation is cached, because it is long. Refusals are short.
     for (const [other, { body }] of long.translations) if (Either.isRight(body)) long.translations.delete(other)
     long.translations.set(route, { limit, body: translated, sha256 })
     return translated

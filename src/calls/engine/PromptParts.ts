@@ -1,6 +1,6 @@
 /**
- * Takes a long prompt apart on the thread for long bodies. The main thread gets the prompt's figures, its short members, and what it must know about
- * the long members. It copies the bytes of the long members to the upstream without reading them.
+ * Splits a long prompt on the long-body thread. The main thread gets the prompt's figures, its short members and facts about its long members. It
+ * copies the long members' bytes to the upstream without reading them.
  */
 import { Either } from "effect"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -15,7 +15,7 @@ import { isForeign } from "./Translated.ts"
 export interface PromptParts extends LongFacts {
   /** The prompt without its body. */
   readonly prompt: Omit<ValidPrompt, "body"> & { readonly body: undefined }
-  /** The body's JSON with a short value in place of each long member. */
+  /** The body's JSON with a short value instead of each long member. */
   readonly body: string
 }
 
@@ -24,7 +24,7 @@ type Body = Readonly<Record<string, unknown>>
 /** The members that the main thread reads or changes. They remain in the body. */
 const needed: ReadonlySet<string> = new Set(["model", "metadata", "stream", "stream_options", "store"])
 
-/** Validates a prompt and takes it apart. `Left` holds the first broken rule. */
+/** Validates a prompt and splits it. `Left` holds the first violation. */
 export const partsOf = (protocol: Protocol, value: unknown, json: Buffer): Either.Either<PromptParts, InvalidRequest> =>
   Either.map(protocol.read(value, json), (valid) => {
     const { body } = valid
@@ -49,7 +49,7 @@ export const partsOf = (protocol: Protocol, value: unknown, json: Buffer): Eithe
 
 const always = () => true
 
-/** A longer value is no value in a configuration. */
+/** The maximum length of a requested value, because no configured value is longer. */
 const valueMax = 1_000
 
 /** A tool may lack its type, which is then `undefined`. */
@@ -58,7 +58,7 @@ const shortValue = (value: string | undefined): string => {
   return text.length > valueMax ? `${text.slice(0, valueMax)}...` : text
 }
 
-/** Returns what the long members request of the fields that change the vendor's bill, by field. */
+/** Returns the values that long members request of fields that change the vendor's bill, by field. */
 const askedIn = ({ billed }: Protocol, body: Body, members: ReadonlyArray<LongMember>): LongFacts["asked"] =>
   new Map(
     members.flatMap(({ name }) => {

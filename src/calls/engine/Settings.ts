@@ -90,9 +90,9 @@ const ExtraEntry = Schema.Struct({
   }),
   /** The values or tool types to allow. By default, all are allowed. */
   values: Schema.optionalWith(Schema.UndefinedOr(Schema.NonEmptyArray(NonEmpty)), { default: () => undefined }),
-  /** The multiplier of the prompt and answer prices. */
+  /** A multiplier for the prompt and completion prices. */
   price_factor: Schema.optionalWith(Factor, { default: () => 1_000_000n }),
-  /** USD added to the price of a call with this field. */
+  /** USD added to a call's price if it uses this field. */
   request_price: UsdPerRequest.pipe(Schema.fromKey("usd_per_request"))
 })
 
@@ -109,30 +109,30 @@ const ModelFields = Schema.Struct({
   name: Schema.optional(NonEmpty),
   description: Schema.optionalWith(Schema.String, { default: () => "" }),
   owned_by: Schema.optionalWith(NonEmpty, { default: () => "system" }),
-  /** Seconds since 1970. */
+  /** Unix time in seconds. */
   created: Schema.optional(Count),
   input_modalities: Modalities,
   output_modalities: Modalities,
   context_length: Count,
   max_output_tokens: Count,
-  /** Tokens to reserve for an image in a prompt. The charge is based on the vendor's own count. */
+  /** Tokens to reserve for an image in a prompt. The charge is based on the vendor's count. */
   max_attachment_tokens: Schema.optionalWith(Count, { default: () => 4_096 }),
   /** Tokens to reserve for the upstream's template. The JSON around a prompt is already longer than most templates. */
   max_added_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 0 }),
   /** Tokens to reserve for the instructions that the upstream adds to a request with tools. */
   max_tool_tokens: Schema.optionalWith(Schema.NonNegativeInt, { default: () => 1_700 }),
   /**
-   * The upstream's field for the token limit of an answer. Newer OpenAI models accept only `max_completion_tokens`. Many other models accept only
-   * `max_tokens` and ignore `max_completion_tokens`, so their answers would have no limit.
+   * The upstream's field for the completion limit. Newer OpenAI models accept only `max_completion_tokens`. Many other models accept only
+   * `max_tokens` and ignore `max_completion_tokens`, so their completions would have no limit.
    */
   limit_field: Schema.optionalWith(LimitField, { default: () => "max_completion_tokens" as const }),
   price: Price,
-  /** The multiplier of all prices, for a markup or a discount. */
+  /** A multiplier for all prices, as a markup or discount. */
   price_factor: Schema.optional(PriceFactor),
-  /** Fields that change the upstream's bill, with their prices. A field that changes the bill but has no entry here is refused. */
+  /** Fields that change the upstream's bill, with their prices. A request with such a field but without an entry here is rejected. */
   extras: Schema.optionalWith(Schema.Array(ExtraEntry), { default: () => [] }),
   /**
-   * Whether requests may refer to files, file stores, containers and audio answers by the vendor's ids. The vendor stores these under the upstream's
+   * Whether requests may refer to files, file stores, containers and audio outputs by the vendor's ids. The vendor stores these under the upstream's
    * key, so every caller can use all callers' objects.
    */
   vendor_files: Schema.optionalWith(Schema.Boolean, { default: () => false }),
@@ -140,9 +140,9 @@ const ModelFields = Schema.Struct({
   routing: Schema.optional(PolicyName),
   /** Whether calls go to the upstream that last served their conversation. That upstream's cache may contain the start of the prompt. */
   sticky: Schema.optional(Schema.Boolean),
-  /** The number of further rounds if no upstream served the call. */
+  /** The maximum number of further rounds if no upstream served the call. */
   retries: Schema.optional(Retries),
-  /** How long after the start of a call another round may begin. */
+  /** The maximum time from a call's start to the start of its last round. */
   retry_ms: Schema.optionalWith(Seconds, { default: () => 30_000 }).pipe(Schema.fromKey("retry_seconds")),
   /** Models to try, in this order, if all upstreams fail. A call never costs more than its reservation. */
   fallbacks: Schema.optional(Schema.NonEmptyArray(NonEmpty)),
@@ -153,7 +153,7 @@ const ModelFields = Schema.Struct({
       limit_field: Schema.optional(LimitField),
       /** This upstream's share of the calls, relative to the other weights. */
       weight: Schema.optional(Weight),
-      /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect the callers' charges. */
+      /** The vendor's price, for routing by cost and for the operator's cost view. It does not affect the callers' charges. */
       cost: Schema.optional(
         Schema.Struct({
           prompt_usd_per_million: UsdPer(1_000_000),
@@ -165,7 +165,7 @@ const ModelFields = Schema.Struct({
   )
 })
 
-/** An entry of `models`. Its upstreams must state the figures that the routing rule needs. */
+/** An entry of `models`. Routing by cost requires each upstream's `cost`; only routing by weights allows `weight`. */
 const ModelEntry = ModelFields.pipe(
   Schema.filter(({ routing, upstreams }) =>
     upstreams.flatMap(({ cost, weight }, i): ReadonlyArray<Schema.FilterIssue> => {
@@ -228,7 +228,6 @@ const listed = (entry: typeof ModelEntry.Type): Model => ({
   }))
 })
 
-/** An entry of `models`. */
 export const ModelSetting = readAs(ModelEntry, modelOf)
 
 export const fields = {

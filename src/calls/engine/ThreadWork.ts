@@ -1,6 +1,6 @@
 /**
- * The engine's functions on the thread for long bodies. They read a prompt, translate a prompt or an answer, or count an answer's tokens. A result
- * never contains the parsed body.
+ * The engine's functions on the long-body thread. They read a prompt, translate a prompt or a response, or count a response's tokens. A result never
+ * contains the complete parsed body.
  */
 import { Either } from "effect"
 import { createHash } from "node:crypto"
@@ -47,7 +47,7 @@ const faulty = (fault: string): AnswerDone => ({
   ids: []
 })
 
-// ---- answers ----------------------------------------------------------------------------------------------------------------
+// ---- responses --------------------------------------------------------------------------------------------------------------
 
 const answered = (task: CountTask | TranslateTask): AnswerDone => {
   const parsed = answerIn(bufferOf(task.body))
@@ -127,5 +127,5 @@ const translation: Work<WriteTask> = (task) => {
   return [done, done.bytes === undefined ? [done.body] : [done.body, done.bytes]]
 }
 
-/** The functions by the names of their tasks. */
+/** The functions by task name. */
 export const engineWork = { read: prompt, write: translation, count: answer, translate: answer }

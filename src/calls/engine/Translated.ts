@@ -1,6 +1,6 @@
 /**
- * Calls an upstream that does not speak the client's protocol or must not see part of the request. `protocols/` translates the request, the answer
- * and the stream. The charge is based on the usage as the upstream reports it in its own protocol.
+ * Calls an upstream that does not speak the client's protocol or must not see part of the request. `protocols/` translates the request, the response
+ * and the stream. The charge is based on the usage that the upstream reports in its protocol.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -33,7 +33,7 @@ import { tokensOfString } from "../prompts/Tokens.ts"
 
 const byName: Partial<Record<ProtocolName, Translation>> = translations
 
-/** The translations of the client's protocol and of the upstream's. */
+/** The client protocol's and the upstream protocol's translations. */
 export interface Pair {
   readonly client: Translation
   readonly vendor: Translation
@@ -45,13 +45,13 @@ export const pairOf = (client: ProtocolName, vendor: ProtocolName): Pair | undef
   return one === undefined || other === undefined ? undefined : { client: one, vendor: other }
 }
 
-/** Members that contain signed thoughts, by protocol. Clients of these protocols send signed thoughts back. */
+/** Members that contain signed reasoning, by protocol. Clients of these protocols send it back. */
 const thoughts: Partial<Record<ProtocolName, ReadonlyArray<Buffer>>> = {
   messages: [Buffer.from('"signature"'), Buffer.from('"redacted_thinking"')],
   responses: [Buffer.from('"encrypted_content"')]
 }
 
-/** Returns whether a request contains a thought that its protocol's vendor did not sign and would therefore reject. */
+/** Returns whether a request contains reasoning that its protocol's vendor did not sign and would therefore reject. */
 export const isForeign = (
   client: ProtocolName,
   { body, json, long }: Pick<ValidPrompt, "body" | "json" | "long">
@@ -82,8 +82,8 @@ const knownOf = (client: Translation, prompt: ValidPrompt): Known => {
 }
 
 /**
- * Builds the upstream request body. `Left` holds the reason why the upstream cannot serve the request. A long prompt must have been translated for the
- * route and the limit (`LongPrompts`).
+ * Builds the upstream request body. `Left` holds the reason why the upstream cannot serve the request. A long prompt must already be translated for
+ * the route and the limit (`LongPrompts`).
  */
 export const bodyFor = (
   { client, vendor }: Pair,
@@ -129,7 +129,7 @@ const writtenBy = (
   })
 }
 
-/** Reads a client's prompt. The thread for long bodies uses it, and the next function. */
+/** Reads a client's prompt. */
 export const conversationOf = (client: ProtocolName, body: unknown): Known["conversation"] =>
   byName[client]!.readRequest(body)
 
@@ -141,20 +141,20 @@ export const writtenFor = (
   limit: number | undefined
 ): Either.Either<string, InvalidRequest> => writtenBy(byName[vendor]!, conversation, route, stream, limit)
 
-/** Prepares the conversation for an upstream without a token limit. The Messages protocol always requires one. */
+/** Removes the completion limit, except for the Messages protocol, which requires one. */
 const withoutLimit = ({ protocol }: Translation, conversation: Conversation): Conversation =>
   protocol === "messages" ? conversation : { ...conversation, limit: undefined }
 
-/** An answer as the client sees it, with its usage. */
+/** A response in the client's protocol, with its usage. */
 export interface ReadAnswer {
   readonly shown: Record<string, unknown>
   /** The usage that the upstream reports. */
   readonly usage: Usage
-  /** Estimates the tokens of the answer from its text. */
+  /** Estimates the completion tokens from their text. */
   readonly tokens_counted: () => number
 }
 
-/** Translates an answer for the client. `Left` holds the defect of the upstream's answer. */
+/** Translates a response for the client. `Left` holds the upstream response's defect. */
 export const answerOf = (
   { client, vendor }: Pair,
   answer: unknown,
@@ -169,7 +169,7 @@ export const answerOf = (
     })
   })
 
-/** Converts the upstream's complete answer to a stream for the client. Returns `undefined` if the answer cannot be translated. */
+/** Converts the upstream's complete response to a stream for the client. Returns `undefined` if the response cannot be translated. */
 export const eventsOf = (pair: Pair | undefined, answer: unknown, options: StreamOptions): string | undefined => {
   const read = pair?.vendor.readAnswer(answer)
   if (pair === undefined || read === undefined || Either.isLeft(read)) return undefined
@@ -179,7 +179,7 @@ export const eventsOf = (pair: Pair | undefined, answer: unknown, options: Strea
     .join("")
 }
 
-/** Reads the usage from a JSON object that the upstream sent, even if that object is not a valid answer. */
+/** Reads the usage from an upstream's JSON object, even if the object is not a valid response. */
 export const usageIn = ({ vendor }: Pair, { usage, usageMetadata }: Readonly<Record<string, unknown>>): Usage =>
   vendor.usageOf(usage ?? usageMetadata) ?? noUsage
 
@@ -192,7 +192,7 @@ const tokensOfPart = (part: AnswerPart): number =>
 export const readerOf = ({ client, vendor }: Pair, broken: Protocol["broken"], options: StreamOptions): Reader =>
   new TranslatingReader(vendor, client.writer(options), broken)
 
-/** The size of the longest event that is translated, in bytes. */
+/** The maximum size of an event to translate, in bytes. */
 const translatedEventMax = 4 * 1024 * 1024
 
 /** The names of generated strings, for protocols that use unusual ones. */
@@ -213,7 +213,7 @@ class TranslatingReader implements Reader {
   private ended = false
   private usage: Usage = noUsage
   private tokens = 0
-  /** The end of the client's answer. It is sent once the charge is committed. */
+  /** The end of the client's response, sent once the charge is committed. */
   private end = ""
   /** The text to send before `end`, produced when the upstream's bytes end. */
   private closing = ""
@@ -298,7 +298,7 @@ class TranslatingReader implements Reader {
         this.tokens += tokensOfText(delta.name)
         return
       case "start":
-        // A token count of the answer that was reported before the answer is ignored.
+        // A completion count that precedes the completion is ignored.
         if (delta.usage !== undefined) this.usage = { ...delta.usage, completion_tokens: undefined }
         return
       case "usage":

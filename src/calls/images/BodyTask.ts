@@ -1,22 +1,22 @@
-/** The tasks of image calls for the thread for long bodies, and their results. `ThreadWork` does them. */
+/** The image calls' tasks for the long-body thread, and their results. `ThreadWork` performs them. */
 import type { Texts } from "../threads/LongStrings.ts"
 import type { Refusal, Task } from "../threads/Task.ts"
 import type { ImageRequest } from "./Image.ts"
 import type { Creation } from "./OpenAi.ts"
 
-/** Reads a JSON request of the service's own route. */
+/** Reads a JSON request to the service's image route. */
 export interface ReadGenerationTask extends Task<GenerationDone> {
   readonly how: "read_generation"
 }
 
 export interface GenerationDone {
-  /** The valid request, with short strings in place of its long ones. */
+  /** The valid request, with placeholders instead of its long strings. */
   readonly request: ImageRequest | undefined
   readonly texts: Texts
   readonly refusal: Refusal | undefined
 }
 
-/** Reads the form of an edit. */
+/** Reads an edit's form. */
 export interface ReadEditTask extends Task<EditDone> {
   readonly how: "read_edit"
   /** The form's content type. */
@@ -26,7 +26,7 @@ export interface ReadEditTask extends Task<EditDone> {
 }
 
 export interface EditDone {
-  /** The valid edit, with short strings in place of its long ones. */
+  /** The valid edit, with placeholders instead of its long strings. */
   readonly creation: Creation | undefined
   readonly fingerprint: string | undefined
   readonly texts: Texts

@@ -12,7 +12,7 @@ export const capability = {
   tool
 }
 
-/** Returns the endpoints of a provider. In usage records, the model is the vendor's endpoint. */
+/** Returns a provider's endpoints. In usage records, the model is the vendor's endpoint. */
 const endpointsOf = ({
   edits,
   endpoint,

@@ -1,4 +1,4 @@
-/** Reads the form of OpenAI's route that edits images. */
+/** Reads the form of OpenAI's image edit route. */
 import { Either, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { formOf } from "../../http/transport/Multipart.ts"
@@ -7,7 +7,7 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { imageTypeOf, OpenAiEditFields } from "./OpenAi.ts"
 import type { Creation } from "./OpenAi.ts"
 
-/** An edit with a hash of its content. The form itself differs on each retry, because clients choose a new boundary. */
+/** An edit with its content hash. The form differs on each retry, because clients choose a new boundary. */
 export interface Edit {
   readonly creation: Creation
   readonly fingerprint: () => string
@@ -15,7 +15,7 @@ export interface Edit {
 
 const decode = Schema.decodeUnknownEither(OpenAiEditFields)
 
-/** Reads a form with this content type. `Left` holds the first broken rule. */
+/** Reads a form with this content type. `Left` holds the first violation. */
 export const editOf = (type: string, bytes: Buffer): Either.Either<Edit, InvalidRequest> =>
   Either.flatMap(formOf(type, bytes), ({ files, texts }) =>
     Either.flatMap(Either.mapLeft(decode({ ...texts }), InvalidRequest.ofDecoding), (fields) =>

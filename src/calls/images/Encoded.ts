@@ -1,6 +1,6 @@
 /**
- * Writes a response with base64 images into the memory reserved for it. Image bytes are encoded as they arrive. Images are therefore never stored
- * separately, and encoding never blocks the serving thread for long.
+ * Writes a response with base64 images into its reserved memory. Image bytes are encoded as they arrive, so images are never buffered separately, and
+ * encoding never blocks the serving thread for long.
  */
 import { Effect } from "effect"
 import type { Room } from "../../kernel/Room.ts"
@@ -50,7 +50,7 @@ export const encoded = Effect.fnUntraced(function* <E>(
   return yield* Effect.ensuring(answer, close)
 })
 
-/** Claims bytes for the response. Returns `false` if they do not become free soon. */
+/** Claims bytes for the response. Returns `false` if they are not granted. */
 const claimed = (room: Room, bytes: number): Effect.Effect<boolean> =>
   Effect.async((resume) => {
     const stop = room.claim(bytes, (granted) => resume(Effect.succeed(granted)))

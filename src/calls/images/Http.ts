@@ -35,7 +35,7 @@ import type { ImageProvider } from "./Settings.ts"
 import { Images } from "./Images.ts"
 import type { ImageJob, ImagesContract } from "./Images.ts"
 
-/** The maximum size of a request body, in bytes. A body can contain a source image. */
+/** The maximum request body size, in bytes. A body can contain a source image. */
 const bodyBytesMax = 32 * 1024 * 1024
 
 const read = (caller: Caller, inbound: Inbound) =>
@@ -56,9 +56,9 @@ const replyOf = (job: ImageJob): Reply.Reply => Reply.json(200, answerOf(job), h
 
 // ---- OpenAI's routes -------------------------------------------------------------------------------------------------------------
 
-/** The maximum size of a request body without images, in bytes. */
+/** The maximum size of a generation request, in bytes. */
 const creationBytesMax = 1024 * 1024
-/** The maximum size of the form of an edit, in bytes. */
+/** The maximum size of an edit's form, in bytes. */
 const formBytesMax = 20 * 1024 * 1024
 /** The maximum total size of a response's images, in bytes. */
 const imagesBytesMax = 64 * 1024 * 1024
@@ -130,7 +130,7 @@ const withRoom = <A, E>(
     response_format === "b64_json" && !room.reserve(usualAnswer) ? new Busy({ retry_after: busyFor }) : use(room)
   )
 
-/** Returns the prices of an edited image at all providers and sizes. */
+/** Returns the price of one edited image at each provider and size. */
 const costsOf = (providers: ReadonlyArray<ImageProvider>): ReadonlyArray<Nano> =>
   providers.flatMap((provider) =>
     sizesOf(provider).map((size) => charge([{ units: 1, price: priceOf(provider, size, true).price }]))
@@ -149,7 +149,7 @@ const generation = Effect.gen(function* () {
         ),
         replyOf
       ),
-    // The first response was not stored, but its job exists.
+    // The first response was not saved, but its job may exist.
     resume: (caller, inbound, call) =>
       Effect.map(
         Effect.flatMap(read(caller, inbound), ({ request }) => images.ofCall({ caller, request, call })),
@@ -158,7 +158,7 @@ const generation = Effect.gen(function* () {
   })
 })
 
-/** Responds to a retry if the first response was not stored. The retry gets the same job. */
+/** Responds to a retry if the first response was not saved. The retry gets the same job, or `undefined` if there is none. */
 const made = (images: ImagesContract, caller: Caller, inbound: Inbound, call: string, creation: Creation) =>
   withRoom(inbound, creation, (room) =>
     Effect.flatMap(images.ofCall({ caller, call }), (job) =>
@@ -187,7 +187,7 @@ const creations = Effect.gen(function* () {
   })
 })
 
-/** OpenAI's route that edits images. The form is read before the idempotency key is looked up, because its boundary changes on each retry. */
+/** OpenAI's image edit route. The form is read before the idempotency key is looked up, because its boundary changes on each retry. */
 const edits = Effect.gen(function* () {
   const images = yield* Images
   const idempotency = yield* Idempotency

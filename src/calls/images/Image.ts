@@ -1,4 +1,4 @@
-/** Schemas for the requests and responses of the service's own image routes. */
+/** Request and response schemas of the service's image routes. */
 import { Schema } from "effect"
 import { imageSizes, isImage } from "../media/Model.ts"
 import { endUserFields } from "../metered/EndUser.ts"

@@ -1,6 +1,6 @@
 /**
- * Generates images, for the service's own route and for OpenAI's routes. Each request is a job of `calls/media/Jobs` and waits for its images unless
- * the caller prefers to poll.
+ * Generates images, for the service's route and for OpenAI's routes. Each request is a job of `calls/media/Jobs` and waits for its images unless the
+ * caller prefers to poll.
  *
  * Where the specification is silent:
  * - A request for images waits up to 30 seconds. If the images are not ready by then, the response contains `PROCESSING` and the id. A request with
@@ -31,10 +31,10 @@ import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
 import { ImageNotFound } from "./Problems.ts"
 
-/** The state of a request for images: the response body and the cost. */
+/** The state of an image request: the response body and the cost. */
 export interface ImageJob extends ImageAnswer {
   readonly provider: string
-  /** The amount that is reserved while the job is `PROCESSING`. */
+  /** The amount reserved while the job is `PROCESSING`. */
   readonly quote: Nano
   /** The final charge, or `undefined` while the job is `PROCESSING`. */
   readonly charge: JobCharge | undefined
@@ -46,7 +46,7 @@ export interface ImageJob extends ImageAnswer {
 
 export interface ImagesContract {
   /**
-   * Reserves the price and submits the job. With `sync_mode`, waits up to `ImagePatience` for the images. Returns the state of the job. `beside` is
+   * Reserves the price and submits the job. With `sync_mode`, waits up to `ImagePatience` for the images. Returns the job's state. `beside` is
    * committed together with the reservation.
    */
   readonly generate: (call: {
@@ -56,7 +56,7 @@ export interface ImagesContract {
     readonly texts?: LongTexts | undefined
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** Submits a job with OpenAI's fields and waits up to `CreationPatience` for the images. Returns the state of the job. */
+  /** Submits a job with OpenAI's fields and waits up to `CreationPatience` for the images. Returns the job's state. */
   readonly create: (call: {
     readonly caller: Caller
     readonly creation: Creation
@@ -66,12 +66,12 @@ export interface ImagesContract {
     readonly endpoint?: string | undefined
     readonly beside?: Claim["beside"]
   }) => Effect.Effect<ImageJob, InvalidRequest | UpstreamProblem | GateRefusal>
-  /** Polls the vendor, unless polls are too frequent, and returns the state of the job. */
+  /** Polls the vendor, unless polls are too frequent, and returns the job's state. */
   readonly status: (call: {
     readonly caller: Caller
     readonly request_id: string
   }) => Effect.Effect<ImageJob, ImageNotFound>
-  /** Streams a generated image from its URL, whose host must be public or the provider's own. */
+  /** Streams a generated image from its URL, whose host must be public or the provider's host. */
   readonly download: (image: {
     readonly provider: string
     readonly url: string
@@ -87,12 +87,12 @@ export interface ImagesContract {
   }) => Effect.Effect<ImageJob | undefined>
 }
 
-/** The longest time that `generate` waits for images. */
+/** The maximum time that `generate` waits for images. */
 export class ImagePatience extends Context.Reference<ImagePatience>()("tollgate/images/ImagePatience", {
   defaultValue: (): Duration.Duration => Duration.seconds(30)
 }) {}
 
-/** The longest time that `create` waits for images. */
+/** The maximum time that `create` waits for images. */
 export class CreationPatience extends Context.Reference<CreationPatience>()("tollgate/images/CreationPatience", {
   defaultValue: (): Duration.Duration => Duration.minutes(5)
 }) {}
@@ -112,7 +112,7 @@ const error_types: Order["error_types"] = {
 interface Parts {
   readonly jobs: Jobs["Type"]
   readonly providers: ReadonlyArray<ImageProvider>
-  /** The host of each provider's upstream, by provider id. */
+  /** The upstreams' hosts, by provider id. */
   readonly hosts: ReadonlyMap<string, string>
   /** `ImagePatience` in milliseconds. */
   readonly patience: number
@@ -201,7 +201,7 @@ const answered = (parts: Parts, caller: Caller, patience: number | undefined, jo
     (current) => ({ ...imageJobOf(current), rates: job.rates })
   )
 
-/** Returns the job once it has ended, or at `until` (in milliseconds since 1970) at the latest. */
+/** Returns the job once it has ended, or after the first poll past `until` (Unix time in milliseconds). */
 const waited = (parts: Parts, caller: Caller, job: Job, until: number): Effect.Effect<Job> =>
   Effect.gen(function* () {
     if (job.charge !== undefined || (yield* Clock.currentTimeMillis) > until) return job

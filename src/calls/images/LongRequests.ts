@@ -1,4 +1,4 @@
-/** Reads the requests of the image routes. Another thread reads the long ones (`BodyThreads`). */
+/** Reads the image routes' requests. A separate thread reads long ones (`BodyThreads`). */
 import { Effect, Either } from "effect"
 import { json } from "../../http/transport/Body.ts"
 import type { Busy } from "../../kernel/Busy.ts"
@@ -13,7 +13,7 @@ import { ImageRequest } from "./Image.ts"
 
 const decode = json(ImageRequest)
 
-/** A request for generating images. */
+/** A request to generate images. */
 export interface Generation {
   readonly request: ImageRequest
   /** The request's long strings, if another thread has read it. */
@@ -25,7 +25,7 @@ export interface ReadEdit extends Edit {
   readonly texts?: LongTexts | undefined
 }
 
-/** Reads a JSON request of this account. The bytes must not be used afterwards. */
+/** Reads a JSON request. The caller must not use the bytes afterwards. */
 export const generation = (bytes: Buffer, account: string): Effect.Effect<Generation, InvalidRequest | Busy> => {
   if (bytes.length <= parsedMax) return Either.map(decode(bytes), (request) => ({ request }))
   const task: ReadGenerationTask = { how: "read_generation", body: movable(bytes) }
@@ -36,7 +36,9 @@ export const generation = (bytes: Buffer, account: string): Effect.Effect<Genera
   )
 }
 
-/** Reads the form of an edit with this content type. `fingerprints` says whether its fingerprint is needed. The bytes must not be used afterwards. */
+/**
+ * Reads an edit's form with this content type. If `fingerprints` is true, its fingerprint is needed. The caller must not use the bytes afterwards.
+ */
 export const edit = (
   type: string,
   bytes: Buffer,

@@ -2,10 +2,10 @@
  * Images with OpenAI's fields: the request, its translation for a provider, and the response.
  *
  * Where the specification is silent:
- * - A field that could change the images but is unknown to the provider is refused, and the error states its name. `user` and `safety_identifier`
+ * - A field that could change the images but is unknown to the provider is rejected, and the error contains its name. `user` and `safety_identifier`
  *   identify the end user and are not sent upstream. `quality` may be `auto` or `standard`, the default of OpenAI's models.
- * - `model` is the id of a provider, one of its aliases, or its endpoint. Without it, the first provider is used.
- * - A `size` in pixels selects the named size with these dimensions, or one of the provider's own sizes (`usd_per_image_by_pixels`). `auto` is
+ * - `model` is a provider's id, one of its aliases, or its endpoint. Without it, the first provider is used.
+ * - A `size` in pixels selects the named size with these dimensions, or one of the provider's sizes (`usd_per_image_by_pixels`). `auto` is
  *   `square_hd`.
  * - `response_format` is `url` by default. The URL is the vendor's, and the vendor decides when it expires.
  */
@@ -21,7 +21,7 @@ import type { ImageProvider } from "./Settings.ts"
 
 // ---- the request ----------------------------------------------------------------------------------------------------------------
 
-/** Returns the schema of a field that accepts only these values. The error message is `rule`. */
+/** Returns the schema of a field that accepts only these values. `rule` is the error message. */
 const only = <const V extends string | number | boolean>(rule: string, ...values: ReadonlyArray<V>) =>
   Schema.Literal(...values).annotations({ message: () => ({ message: rule, override: true }) })
 
@@ -64,7 +64,7 @@ export const OpenAiImageRequest = Schema.Struct({
   ...endUserFields
 }).annotations({ identifier: "OpenAiImageRequest", ...strictly })
 
-/** The form fields of an edit, except its files. */
+/** An edit's form fields, except its files. */
 export const OpenAiEditFields = Schema.Struct({
   prompt: Prompt,
   model: Schema.optional(Schema.String),
@@ -110,14 +110,14 @@ export const providerFor = (
     : Either.right(found)
 }
 
-/** The vendor's request, the number of images (`units`), and the price of one image. */
+/** The vendor's request, the number of images (`units`), and the price per image. */
 export interface Made extends ImagePrice {
   readonly endpoint: string
   readonly input: Record<string, unknown>
   readonly units: number
 }
 
-/** Builds the provider's request. `Left` contains the first of the provider's rules that the request breaks. */
+/** Builds the provider's request. `Left` contains the first of the provider's constraints that the request violates. */
 export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
   const { images_max, output_formats } = provider
   const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation
@@ -192,10 +192,10 @@ const sizeOf = ({ price_by_pixels }: ImageProvider, size: string) => {
   return Object.hasOwn(named, size) ? named[size] : undefined
 }
 
-// ---- the answer ------------------------------------------------------------------------------------------------------------------
+// ---- the response ----------------------------------------------------------------------------------------------------------------
 
 export const OpenAiImages = Schema.Struct({
-  /** Seconds since 1970. */
+  /** Unix time in seconds. */
   created: Schema.Int,
   data: Schema.Array(
     Schema.Struct({
@@ -206,7 +206,7 @@ export const OpenAiImages = Schema.Struct({
 }).annotations({ identifier: "OpenAiImages" })
 export interface OpenAiImages extends Schema.Schema.Type<typeof OpenAiImages> {}
 
-/** Detects the media type of an image from its first bytes. Returns `undefined` unless it is PNG, JPEG or WebP. */
+/** Detects an image's media type from its first bytes. Returns `undefined` unless it is PNG, JPEG or WebP. */
 export const imageTypeOf = (bytes: Buffer): string | undefined => {
   if (bytes.subarray(0, 8).equals(Buffer.from("\x89PNG\r\n\x1a\n", "latin1"))) return "image/png"
   if (bytes.subarray(0, 3).equals(Buffer.from([0xff, 0xd8, 0xff]))) return "image/jpeg"

@@ -5,7 +5,7 @@ import type { UnitPrice } from "../../kernel/Price.ts"
 import { imageSizes } from "../media/Model.ts"
 import type { ImageProvider } from "./Settings.ts"
 
-/** A price and the name of its unit in charges. */
+/** A price and its unit's name in charges. */
 export interface ImagePrice {
   readonly price: UnitPrice
   readonly unit: "image" | "edited image"
@@ -16,7 +16,7 @@ type PricesOfSizes = Readonly<Record<string, UnitPrice | undefined>>
 const priceIn = (prices: PricesOfSizes, size: string): UnitPrice | undefined =>
   Object.hasOwn(prices, size) ? prices[size] : undefined
 
-/** Returns the price of an image. `size` is a name or a size in pixels. If edits have no price of their own, the ordinary price applies. */
+/** Returns an image's price. `size` is a name or a size in pixels. If edits have no separate price, the ordinary price applies. */
 export const priceOf = (provider: ImageProvider, size: string, edited: boolean): ImagePrice => {
   const { edit_price, edit_price_by_pixels, edit_price_by_size, price, price_by_pixels, price_by_size } = provider
   const own = edited
@@ -27,7 +27,7 @@ export const priceOf = (provider: ImageProvider, size: string, edited: boolean):
     : { price: own, unit: "edited image" }
 }
 
-/** Returns a provider's sizes: the named sizes, then the provider's own sizes in pixels. */
+/** Returns a provider's sizes: the named sizes, then its configured sizes in pixels. */
 export const sizesOf = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> => [
   ...imageSizes,
   ...Object.keys(price_by_pixels)

@@ -23,7 +23,7 @@ export class ImagesPending extends Problem<ImagesPending>()("ImagesPending", {
   headers: () => once
 }) {}
 
-/** The images were generated and charged, but could not be fetched from the vendor's address. */
+/** The images were generated and charged, but could not be fetched from the vendor. */
 export class ImagesNotFetched extends Problem<ImagesNotFetched>()("ImagesNotFetched", {
   status: 502,
   error:

@@ -25,14 +25,14 @@ const pricesByPixels = Schema.optionalWith(Schema.Record({ key: Pixels, value: U
 export const ImageProvider = readAs(
   Schema.Struct({
     ...providerFields,
-    /** The model paths that follow the upstream's address. `endpoint` generates from text, `image_to_image_endpoint` from an image. */
+    /** The model paths below the upstream's address. `endpoint` generates from text, `image_to_image_endpoint` from an image. */
     endpoint: NonEmpty,
     image_to_image_endpoint: Schema.optional(NonEmpty),
     /** USD per image. A price for the size takes precedence. */
     price: Schema.propertySignature(UsdPer(1)).pipe(Schema.fromKey("usd_per_image")),
     images_max: Schema.optionalWith(Count, { default: () => 10 }),
     price_by_size: pricesBySize.pipe(Schema.fromKey("usd_per_image_by_size")),
-    /** Prices of more sizes, in pixels: `{ "1536x1024": "0.06" }`. */
+    /** Prices of additional sizes, in pixels: `{ "1536x1024": "0.06" }`. */
     price_by_pixels: pricesByPixels.pipe(Schema.fromKey("usd_per_image_by_pixels")),
     /**
      * USD per image generated from other images, by an edit or a request with a source. A price for its size takes precedence. If neither is

@@ -1,4 +1,4 @@
-/** The functions that read image requests on the thread for long bodies. */
+/** The functions that read image requests on the long-body thread. */
 import { Either } from "effect"
 import { json } from "../../http/transport/Body.ts"
 import { hashOf } from "../metered/TextHash.ts"
@@ -17,7 +17,7 @@ const noTexts: Texts = new Map()
 /** The buffers that move to the main thread. */
 const moved = (texts: Texts): ReadonlyArray<Uint8Array> => [...texts.values()]
 
-/** The length above which an end user's name is replaced here. Labels record such a name as its hash. */
+/** The maximum length of an end user's name. A longer name is replaced with its hash. */
 const nameMax = 1_000
 
 interface Named {
@@ -25,7 +25,7 @@ interface Named {
   readonly safety_identifier?: string | undefined
 }
 
-/** Replaces a long name of the end user with its hash, as the call's labels do. The name is not sent upstream. */
+/** Replaces an end user's long name with its hash, as the call's labels do. The name is not sent upstream. */
 const withShortName = <A extends Named>(request: A): A => {
   const short = (name: string | undefined) => (name !== undefined && name.length > nameMax ? hashOf(name) : name)
   const { safety_identifier, user } = request
@@ -56,5 +56,5 @@ const edit: Work<ReadEditTask> = ({ body, fingerprints, type }) => {
   return [done, moved(texts)]
 }
 
-/** The functions by the names of their tasks. */
+/** The functions by task name. */
 export const imagesWork = { read_generation: generation, read_edit: edit }

@@ -43,7 +43,7 @@ export const MediaSubmitted = Schema.Struct({
   provider: Schema.String,
   status: JobStatus,
   queue_position: Schema.Int,
-  /** The quote. It does not change. */
+  /** The quote, which never changes. */
   cost_usd: Usd,
   units: Schema.Number,
   unit: Schema.String
@@ -91,7 +91,7 @@ export const statusOf = (job: Job): MediaStatus => ({
   request_id: job.request_id,
   model: job.model,
   status: job.status,
-  // The time is always a number, although some vendors report it late or never.
+  // Clients expect a number, but some vendors report the time late or never.
   metrics: { inference_time: job.inference_time ?? 0 },
   settled: job.charge !== undefined,
   cost_usd: job.charge === undefined ? job.quote : job.charge.charged,

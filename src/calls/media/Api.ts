@@ -1,4 +1,4 @@
-/** Endpoints for generating videos and images by quote: submit, poll, fetch and cancel. */
+/** Endpoints for generating videos and images at a quoted price: submit, poll, fetch and cancel. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Example, Metered, Produces } from "../../http/contract/Documented.ts"

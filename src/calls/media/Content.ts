@@ -1,6 +1,6 @@
 /**
- * Serves a job's files. The service itself delivers them, because the console's page cannot load files from other origins. Browsers display only
- * images, videos and audio, and download any other file.
+ * Serves a job's files. The service proxies them, because the console's page cannot load files from other origins. Browsers display only images,
+ * videos and audio, and download any other file.
  */
 import { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -34,7 +34,7 @@ export const addressesOf = (output: Readonly<Record<string, unknown>>): Readonly
 export const make = Effect.map(holds, ({ take }) => {
   let all = 0
 
-  /** Counts a download against its account until its stream closes. Fails with `MediaRateLimited` if there are too many. */
+  /** Counts a download against the limits until its stream closes. Fails with `MediaRateLimited` if a limit is reached. */
   const counted = <A extends { readonly body: Readable }, E>(account: AccountId, file: Effect.Effect<A, E>) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(take(`files ${account}`, ownMax), (giveBack): Effect.Effect<A, E | MediaRateLimited> => {

@@ -17,7 +17,7 @@ import { Media } from "./Media.ts"
 import { requestOf } from "./Model.ts"
 import { MediaModels } from "./Settings.ts"
 
-/** The maximum size of a request body, in bytes. A body can contain a start image. */
+/** The maximum request body size, in bytes. A body can contain a start image. */
 const bodyBytesMax = 1024 * 1024
 
 const encodeSubmitted = Schema.encodeSync(MediaSubmitted)
@@ -64,7 +64,7 @@ export const MediaHttp = HttpApiBuilder.group(
                 Effect.flatMap(read(inbound), (job) => media.submit({ caller, job, beside })),
                 submitted
               ),
-            // If the first response was not stored, responds from the job that the call created.
+            // If the first response was not saved, responds with the job that the call created.
             resume: (caller, _, call) =>
               Effect.map(media.ofCall({ caller, call }), (job) => (job === undefined ? job : submitted(job)))
           })

@@ -22,17 +22,17 @@ export interface Order {
   readonly endpoint: string
   /** The vendor's request body. */
   readonly input: Record<string, unknown>
-  /** The long strings of this body, if another thread has read them. */
+  /** This body's long strings, if another thread has read them. */
   readonly texts?: LongTexts | undefined
   readonly units: number
   readonly unit: string
   /** USD per unit. */
   readonly price: UnitPrice
-  /** The usage record's `error_type` if the vendor does not accept the job. It equals the code of the route's refusal. */
+  /** The usage record's `error_type` if the vendor does not accept the job. It equals the route's error code. */
   readonly error_types: Readonly<Record<NotTaken["_tag"], string>>
 }
 
-/** Computes the quote: the cost of a job that succeeds, in nano-USD. */
+/** Computes the quote: a successful job's cost, in nano-USD. */
 export const quoteOf = ({ price, units }: Pick<Order, "price" | "units">): Nano => charge([{ units, price }])
 
 export type JobStatus = typeof JobStatus.Type
@@ -41,7 +41,7 @@ export const JobStatus = Schema.Literal("IN_QUEUE", "IN_PROGRESS", "COMPLETED", 
 export type FailureType = typeof FailureType.Type
 export const FailureType = Schema.Literal("media_rejected", "media_failed", "media_rate_limited", "media_unavailable")
 
-/** The final price of a job: its quote, a share of the quote if images are missing, or 0 for a failure. */
+/** A job's final price: its quote, a share of the quote if images are missing, or 0 for a failure. */
 export interface JobCharge {
   readonly usage_id: string
   readonly charged: Nano
@@ -56,16 +56,16 @@ export interface Job {
   readonly queue_position: number | null
   readonly units: number
   readonly unit: string
-  /** The amount that is reserved while the job runs, in nano-USD. It does not change. */
+  /** The amount reserved while the job runs, in nano-USD. It never changes. */
   readonly quote: Nano
   /** The final charge, or `undefined` until the job has ended. */
   readonly charge: JobCharge | undefined
-  /** The duration of the generation as reported by the vendor, in seconds. */
+  /** The generation time that the vendor reports, in seconds. */
   readonly inference_time: number | null
   /** The result, or `null` in lists and if there is no valid result. */
   readonly output: Record<string, unknown> | null
   readonly type: Order["type"]
-  /** The time of the submission, in milliseconds since 1970. */
+  /** The submission time, as Unix time in milliseconds. */
   readonly created_at: number
   /** The call's rate limits, present on submission if a budget applies to the call. */
   readonly rates?: RatesAt | undefined

@@ -1,13 +1,13 @@
 /**
- * Runs the jobs of a generation vendor, from the quote to the charge. A call can outlive the process, so it reserves the quote while the job runs.
- * The first poll that sees the job's end, by a client or by the service (`layerJobs`), settles the job and its charge in one transaction. The service
+ * Runs a generation vendor's jobs, from the quote to the charge. A call can outlive the process, so it reserves the quote while the job runs. The
+ * first poll that finds the job ended, by a client or by the service (`layerJobs`), settles the job and its charge in one transaction. The service
  * polls every open job, even after a restart. Concurrent polls settle a job only once, even on two nodes: the transaction requires an unsettled row
  * (`Rows.end`) and an open reservation.
  *
  * Where the specification is silent:
  * - If the process stops, a generation job's quote remains reserved (`Gate.resume`). A poll by a client or by the service settles it together with
  *   the job's row. The service polls at growing intervals. A job fails if it still has no valid result after five polls, or if it takes longer than a
- *   day. A job that was being submitted when the process stopped ends without a charge.
+ *   day. A job whose submission was interrupted when the process stopped ends without a charge.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Context, Duration, Effect, Fiber, Layer, Option } from "effect"
@@ -75,7 +75,7 @@ export class Jobs extends Context.Tag("tollgate/media/Jobs")<Jobs, JobsContract>
 interface Parts extends Poll.Parts {
   readonly versions: PriceVersions["Type"]
   readonly waker: Loop.Waker
-  /** Limits the service's own polls, by upstream name. */
+  /** Limits the service's polls, by upstream name. */
   readonly permits: ReadonlyMap<string, Effect.Semaphore>
 }
 
@@ -109,7 +109,7 @@ const make = Effect.gen(function* () {
 })
 
 const loops = (parts: Parts): JobsContract["jobs"] => [
-  // The loop does not wait for the polls, because one silent vendor must not delay other vendors' jobs.
+  // The loop does not wait for the polls, because one unresponsive vendor must not delay other vendors' jobs.
   {
     name: loopName,
     turn: Effect.map(begin(parts), ({ pause }) => pause),
@@ -138,7 +138,7 @@ const submit = (parts: Parts): JobsContract["submit"] =>
     const claim: Claim = {
       caller,
       usage_type: "tool",
-      // The name of a job's route is also its capability.
+      // A job's route name is also its capability.
       capability: order.route,
       endpoint: order.usage_endpoint,
       model: order.model,
@@ -165,7 +165,7 @@ const handOver = (parts: Parts, upstream: Upstream, admission: Admission, id: st
       return Effect.zipRight(Effect.ignore(end), Effect.failCause(cause))
     }),
     Effect.flatMap((taken) => {
-      // The vendor now has the job, so it is polled even if the caller gets "books unavailable".
+      // The vendor has accepted the job, so it is polled even if the caller gets "books unavailable".
       Poll.watchOf(parts, id, now)
       return admission.hold(admission.rates, [parts.rows.take(id, taken, now)])
     }),
@@ -213,7 +213,7 @@ const cancel = (parts: Parts): JobsContract["cancel"] =>
     return yield* polled(parts, (yield* rows.byId(request_id)) ?? row)
   })
 
-// ---- the service's own polls ----------------------------------------------------------------------------------------------
+// ---- the service's polls --------------------------------------------------------------------------------------------------
 
 const pollAgain = Effect.fnUntraced(function* (parts: Parts, id: string) {
   const { permits, rows, watches } = parts
@@ -223,7 +223,7 @@ const pollAgain = Effect.fnUntraced(function* (parts: Parts, id: string) {
   yield* permits.get(row.upstream)?.withPermits(1)(poll) ?? poll
 })
 
-/** Starts the polls that are due. `pause` is the time until the next poll in milliseconds, or `undefined` if no job is open. */
+/** Starts the polls that are due. `pause` is the time until the next poll in milliseconds, or `undefined` if no job is watched. */
 const begin = Effect.fnUntraced(function* (parts: Parts) {
   const { scope, watches } = parts
   const now = yield* Clock.currentTimeMillis

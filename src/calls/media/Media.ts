@@ -41,7 +41,7 @@ export interface MediaJob {
 }
 
 export interface MediaContract {
-  /** Computes the cost of a job. Reserves nothing and calls no vendor. */
+  /** Computes a job's cost. Reserves nothing and calls no vendor. */
   readonly quote: (job: MediaRequest) => Effect.Effect<MediaQuote, MediaRejected>
   /** Reserves the quote and submits the job to the vendor. Nothing is charged yet. `beside` is committed together with the reservation. */
   readonly submit: (request: {
@@ -53,7 +53,7 @@ export interface MediaContract {
   readonly status: (request: MediaJob) => Effect.Effect<Job, MediaNotFound>
   /** Returns the completed job, with its `output` or `error`. */
   readonly result: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaNotCompleted>
-  /** Fetches a file of the result from the vendor, by its index (from 0). */
+  /** Fetches one of the result's files from the vendor, by index (from 0). */
   readonly content: (
     request: MediaJob & { readonly index: number }
   ) => Effect.Effect<MediaContent, MediaNotFound | MediaNotCompleted | MediaRateLimited | MediaUnavailable>
@@ -61,7 +61,7 @@ export interface MediaContract {
   readonly cancel: (request: MediaJob) => Effect.Effect<Job, MediaNotFound | MediaAlreadyCompleted | BooksUnavailable>
   /** Returns a page of the caller's jobs, newest first, as of their last polls. */
   readonly list: (request: { readonly caller: Caller } & PageOf) => Effect.Effect<Paged<Job>>
-  /** Returns the job of a metered call, or `undefined` if the call submitted none. */
+  /** Returns a metered call's job, or `undefined` if the call submitted none. */
   readonly ofCall: (request: { readonly caller: Caller; readonly call: string }) => Effect.Effect<Job | undefined>
 }
 

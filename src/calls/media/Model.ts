@@ -16,7 +16,7 @@ interface ModelFacts {
   /** The upstream's configured name, and the model's path there. */
   readonly upstream: string
   readonly endpoint: string
-  /** The model's own parameters. They are sent unchanged and must not affect the vendor's charge. */
+  /** Model-specific parameters. They are sent unchanged and must not affect the vendor's charge. */
   readonly passes: ReadonlyArray<string>
   readonly prompt_required: boolean
 }
@@ -30,7 +30,7 @@ export interface Resolution {
 
 export interface VideoModel extends ModelFacts {
   readonly type: "video"
-  /** The resolution tiers, with the default first. A model without tiers has a single one with an empty name. */
+  /** The resolution tiers, with the default first. A model without configured tiers has a single tier with an empty name. */
   readonly resolutions: readonly [Resolution, ...ReadonlyArray<Resolution>]
   /** The durations that the model accepts, in seconds: a range, a set, or undeclared. */
   readonly duration:
@@ -58,7 +58,7 @@ export type MediaModel = VideoModel | ImageModel
 
 // ---- the request --------------------------------------------------------------------------------------------------------
 
-/** The documented parameters, all optional. Each model defines which parameters and values it accepts. */
+/** The documented parameters, all optional. Each model defines the parameters and values that it accepts. */
 export const MediaRequest = Schema.Struct({
   model: Schema.optional(Schema.String),
   /** Some models require a prompt. */
@@ -72,7 +72,7 @@ export const MediaRequest = Schema.Struct({
   image_size: Schema.optional(Schema.String),
   strength: Schema.optional(Schema.Number)
 }).annotations({ identifier: "MediaRequest" })
-/** Parameters of the model itself (`passes`) are additional members. */
+/** Model-specific parameters (`passes`) are additional members. */
 export interface MediaRequest extends Schema.Schema.Type<typeof MediaRequest> {
   readonly [parameter: string]: unknown
 }
@@ -89,7 +89,7 @@ export const imageSizes = [
 /** The maximum duration for a model that declares none, in seconds. */
 export const openDurationMax = 60
 
-/** A model's rule for a parameter, as words and as a test. */
+/** A model's constraint on a parameter, as text and as a predicate. */
 interface Rule {
   readonly field: string
   readonly words: string
@@ -98,14 +98,14 @@ interface Rule {
 
 const rule = (field: string, words: string, allows: Rule["allows"]): Rule => ({ field, words, allows })
 
-/** Returns a rule for a parameter that can be absent. */
+/** Returns a constraint on a parameter that can be absent. */
 const optional = (field: string, words: string, allows: Rule["allows"]): Rule =>
   rule(field, words, (value) => isAbsent(value) || allows(value))
 
 const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** Returns a model's rules in the order they are checked. The first broken rule is reported. */
+/** Returns a model's constraints in the order they are checked. The first violation is reported. */
 const rulesOf = (model: MediaModel): ReadonlyArray<Rule> => [
   optional("prompt", "must be a string", isText),
   ...(model.prompt_required
@@ -202,7 +202,7 @@ const accept = (
   return Either.right({ model, job })
 }
 
-/** Reads a request from a JSON value and checks it against its model. */
+/** Validates a JSON value as a request for its model. */
 export const requestOf = (
   models: ReadonlyArray<MediaModel>,
   value: unknown

@@ -1,4 +1,4 @@
-/** Reports the number and the age of open generation jobs to the operator, by state. */
+/** Reports the number and age of open generation jobs to the operator, by state. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -3,8 +3,8 @@
  * job never overlap. `Watch` limits how often clients cause polls.
  *
  * Where the specification is silent:
- * - If the vendor delivers fewer images than ordered, the charge is their share of the quote. An output is invalid if one of its images lacks an
- *   address. The service fetches an invalid output again. If the output is still invalid, the job costs nothing.
+ * - If the vendor delivers fewer images than ordered, the charge is their share of the quote. An output is invalid if an image lacks a URL. The
+ *   service fetches an invalid output again. If the output is still invalid, the job costs nothing.
  */
 import { Clock, Deferred, Duration, Effect, FiberId } from "effect"
 import type { Context, Scope } from "effect"
@@ -27,7 +27,7 @@ export interface Parts {
   readonly writer: Context.Tag.Service<Writer>
   readonly gate: Context.Tag.Service<Gate>
   readonly upstreams: Context.Tag.Service<Upstreams>
-  /** The scope of polls. A client that disconnects therefore does not interrupt a poll that others are waiting for. */
+  /** The polls' scope. A client that disconnects therefore does not interrupt a poll that others are waiting for. */
   readonly scope: Scope.Scope
   /** The watches of open jobs, by job id. */
   readonly watches: Map<string, Watch<Row>>
@@ -99,7 +99,7 @@ const pollNow = Effect.fnUntraced(function* (
   }
 })
 
-/** Ends a job without a reservation. A job that was settled a moment ago, or has a reservation but no vendor id yet, is returned unchanged. */
+/** Ends a job without a reservation. A job that has since been settled, or has a reservation but no vendor id yet, is returned unchanged. */
 const endInterrupted = Effect.fnUntraced(function* (
   { rows, writer }: Parts,
   row: Row,
@@ -178,13 +178,13 @@ const progress = Effect.fnUntraced(function* (
   const updated = { ...row, status, queue_position }
   return yield* writer.submit({ postings: [], statements: [rows.progress(row.id, status, queue_position, now)] }).pipe(
     Effect.flatMap(() => Effect.map(rows.byId(row.id), (current) => current ?? updated)),
-    // The state is valid even if it cannot be written yet.
+    // The state is valid even if it cannot be written now.
     Effect.catchTag("BooksUnavailable", () => Effect.succeed(updated)),
     Effect.orDie
   )
 })
 
-/** Asks the vendor to cancel, at a limited rate, until it responds. Returns `undefined` if no request was sent or no response arrived. */
+/** Asks the vendor to cancel, at a limited rate, until it responds. Returns its response, now or earlier, or `undefined` if there is none. */
 export const cancelAt = (
   parts: Parts,
   upstream: Upstream,
@@ -202,8 +202,8 @@ export const cancelAt = (
 }
 
 /**
- * Returns the charge for an output: the quote, or a share of it if fewer images than ordered arrived. Output beyond the order, such as a longer
- * video, is free.
+ * Returns an output's charge: the quote, or a share of it if fewer images than ordered arrived. Output beyond the order, such as a longer video, is
+ * free.
  */
 const deliveredOf = (
   row: Row,

@@ -3,10 +3,10 @@ import { BrokenRule } from "../../kernel/InvalidRequest.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { JobStatus } from "./Job.ts"
 
-/** The requested job. The HTTP body does not repeat its id. */
+/** The requested job's id. The HTTP body does not repeat it. */
 const which = { request_id: Schema.optional(Schema.String) } as const
 
-/** The job could not be priced or was not accepted. Nothing is charged. `field` breaks `rule`. */
+/** The job could not be priced or was not accepted. Nothing is charged. `field` violates `rule`. */
 export class MediaRejected extends Problem<MediaRejected>()("MediaRejected", {
   status: 400,
   error: "the media request was rejected",

@@ -1,4 +1,4 @@
-/** Queries the table of generation jobs, and writes every change to its rows. */
+/** Queries and updates the table of generation jobs. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { holderOf, signedIn } from "../../kernel/Caller.ts"
@@ -21,7 +21,7 @@ export interface Row {
   readonly provider: string
   readonly upstream: string
   readonly endpoint: string
-  /** The vendor's id for the job; `null` until the vendor has accepted the job. */
+  /** The vendor's job id, or `null` until the vendor has accepted the job. */
   readonly vendor_id: string | null
   readonly status: JobStatus | "SUBMITTING"
   readonly queue_position: number | null
@@ -47,14 +47,14 @@ export interface End {
   readonly inference_time?: number | null
 }
 
-/** The maximum number of characters of a vendor's error message to store. */
+/** The maximum length of a saved vendor error message, in characters. */
 const errorMax = 2_000
 
 export type Rows = ReturnType<typeof make>
 
 export const make = (sql: SqlClient) => ({ ...readerOf(sql), ...statementsOf(sql) })
 
-/** Selects the jobs of a route that the caller may access. Jobs of earlier versions have neither a tenant nor a holder. */
+/** Selects a route's jobs that the caller may access. Jobs of earlier versions have neither a tenant nor a holder. */
 const reached = (sql: SqlClient, caller: JobCaller, route: JobRoute) => {
   const holder = holderOf(caller)
   const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`
@@ -89,7 +89,7 @@ const readerOf = (sql: SqlClient) => {
 
     /**
      * Returns a page of the caller's jobs, newest first, and the total number of jobs. Jobs that are still being submitted are omitted. Outputs are
-     * not read, because the outputs of one page can take gigabytes.
+     * not read, because one page's outputs can take gigabytes.
      */
     page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
       const mine = reached(sql, caller, route)

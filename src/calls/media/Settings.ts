@@ -13,7 +13,7 @@ const modelFields = {
   upstream: NonEmpty,
   endpoint: NonEmpty,
   pricing_note: Schema.optional(Schema.String),
-  /** The model's own parameters. They are sent unchanged and must not affect the vendor's charge. */
+  /** Model-specific parameters. They are sent unchanged and must not affect the vendor's charge. */
   passes: Schema.optionalWith(Schema.Array(NonEmpty), { default: () => ["negative_prompt", "aspect_ratio"] }),
   /** Whether the service rejects a request without a prompt. Otherwise, the vendor decides. */
   prompt_required: Schema.optionalWith(Schema.Boolean, { default: () => false })
@@ -32,7 +32,7 @@ const VideoEntry = Schema.Struct({
       })
     )
   ),
-  /** The price of a model without tiers. */
+  /** USD per second for a model without tiers. */
   usd_per_second: Schema.optional(UsdPer(1)),
   /** The durations that the model accepts, in seconds: a range or a set. By default, 1 to 60. */
   duration: Schema.optionalWith(

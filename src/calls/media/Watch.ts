@@ -1,9 +1,9 @@
 /**
- * Caches the state of an open job between two polls, and limits the frequency of polls.
+ * Tracks an open job's polls and limits their frequency.
  *
  * Where the specification is silent:
- * - The service polls a vendor about one job at most six times in quick succession, and then once a second. Polls of one job never overlap. A client
- *   that polls more often gets the cached state. A cancellation request that did not reach the vendor is repeated.
+ * - Clients' polls of one job reach the vendor at most six times in quick succession, and then once a second. Polls of one job never overlap. A
+ *   client that polls more often gets the cached state. A cancellation request that did not reach the vendor is repeated.
  */
 import type { Deferred } from "effect"
 
@@ -35,19 +35,19 @@ const interval = 1_000
 const pollsAtOnce = 6
 const cancelsAtOnce = 2
 
-/** The pauses before the service's own polls, in milliseconds. The last value repeats. Waiting clients poll more often. */
+/** The pauses before the service's polls, in milliseconds. The last value repeats. Waiting clients poll more often. */
 const pauses = [2_500, 5_000, 5_000, 10_000, 20_000, 30_000]
 
-/** The number of unreadable results and "unknown job" responses after which a job ends. */
+/** The number of invalid results and "unknown job" responses after which a job ends. */
 const mistakesMax = 5
 
 export class Watch<Row> {
-  /** The time of the service's next poll in milliseconds since 1970, and the number of its polls so far. */
+  /** The service's next poll, as Unix time in milliseconds, and the number of its polls so far. */
   private due: number
   private polls = 0
   private busy = false
   private mistakes = 0
-  /** The vendor's response to a cancellation request. A restart loses it, but repeating the request is harmless. */
+  /** The vendor's response to a cancellation request. A restart loses it, but the request is idempotent. */
   cancelled: "asked" | "completed" | undefined
   /** The poll in progress. Concurrent requests get its result. */
   polling: Deferred.Deferred<Row> | undefined
@@ -83,7 +83,7 @@ export class Watch<Row> {
     this.busy = false
   }
 
-  /** Counts a failure that may be temporary. Returns whether there have been too many. */
+  /** Counts a failure that may be temporary. Returns whether the maximum is reached. */
   isOneMistakeTooMany(): boolean {
     this.mistakes += 1
     return this.mistakes >= mistakesMax

@@ -1,8 +1,8 @@
-/** Parsed Messages answers and stream events. Upstreams can omit or add fields. */
+/** Parsed Messages responses and stream events. Upstreams can omit or add fields. */
 import type { Block } from "../dialects/messages/Prompt.ts"
 import type { TypedEvent } from "../engine/Events.ts"
 
-/** The tokens that the upstream reports. The receipt and the usage record state the charge. */
+/** The usage that the upstream reports. The charge is in the receipt and the usage record. */
 export interface MessageUsage {
   /** The prompt tokens, excluding those read from or written to a cache. */
   readonly input_tokens?: number
@@ -12,7 +12,7 @@ export interface MessageUsage {
   readonly [field: string]: unknown
 }
 
-/** A model's answer, as opposed to an email. */
+/** A model's message, as opposed to an email. */
 export interface ModelMessage {
   readonly id?: string
   readonly type: "message"

@@ -3,10 +3,9 @@
  *
  * Where the specification is silent:
  * - The model's first upstream that speaks Messages counts the tokens. Vendors count for free, so a count is not a metered call and leaves no usage
- *   record. An API key's model list applies. A caller that could not pay for a call gets a 402, and an account that exceeds 300 counts per minute
- *   gets a 429. If no upstream can count or counting fails, the service estimates one token per four bytes plus `max_attachment_tokens` per
- *   attachment.
- * - The preview features in `betas` are sent to upstreams that speak Messages. A feature that changes the price is refused unless the model's
+ *   record. An API key's model list applies. A caller that cannot pay for a call gets a 402, and an account that exceeds 300 counts per minute gets a
+ *   429. If no upstream can count or counting fails, the service estimates one token per four bytes plus `max_attachment_tokens` per attachment.
+ * - The preview features in `betas` are sent to upstreams that speak Messages. A feature that changes the price is rejected unless the model's
  *   `extras` list it under `anthropic-beta`.
  */
 import { Clock, Context, Effect, Either, Layer } from "effect"
@@ -37,7 +36,7 @@ import { readCount } from "../dialects/messages/Prompt.ts"
 import type { CountTokensPrompt, MessagesPrompt } from "../dialects/messages/Prompt.ts"
 import { messages } from "../dialects/messages/Protocol.ts"
 
-/** The protocol's own request headers. */
+/** The protocol's request headers. */
 export interface Preview {
   /** The preview features that the client requests. */
   readonly betas?: ReadonlyArray<string> | undefined
@@ -48,7 +47,7 @@ export interface Preview {
 export interface MessageCall extends Omit<Call<MessagesPrompt>, "headers">, Preview {}
 
 export interface CountTokensCall extends Preview {
-  /** The caller, who must be able to pay and be allowed to use the model. Without a caller, neither this nor the rate limit is checked. */
+  /** The caller, which must be able to pay and be allowed to use the model. Without a caller, neither condition nor the rate limit is checked. */
   readonly caller?: Caller | undefined
   readonly prompt: CountTokensPrompt
   readonly json?: Buffer | undefined
@@ -61,7 +60,7 @@ export interface Counted {
   readonly estimated: boolean
 }
 
-/** The Messages service. Refusals and interruption are the same as in `EngineContract`. */
+/** The Messages service. Errors and interruption are the same as in `EngineContract`. */
 export interface MessagesContract {
   readonly create: (call: MessageCall) => Effect.Effect<Completed<ModelMessage>, ChatProblem>
   /** Returns once an upstream has begun to respond. */
@@ -73,7 +72,7 @@ export interface MessagesContract {
     Counted,
     InvalidRequest | ModelNotAllowed | InsufficientCredits | CountedTooOften | UpstreamRejected
   >
-  /** The price of the cheapest possible `create` or `stream` call, in nano-USD. It is 0 if any model is free. */
+  /** The price of the cheapest possible `create` or `stream` call, in nano-USD. It is 0 if a model is free or none is configured. */
   readonly least: Nano
 }
 

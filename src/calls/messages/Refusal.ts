@@ -1,4 +1,4 @@
-/** Formats refusals for the protocol: its error types, plus the service's own codes and details. */
+/** Formats errors for the protocol: its error types, plus the service's codes and details. */
 import { anthropicRateHeaders } from "../../books/gate/RateHeaders.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 

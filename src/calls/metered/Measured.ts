@@ -1,8 +1,8 @@
-/** The measured usage and cost of a call. */
+/** A call's measured usage and cost. */
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** Describes a successful call. By default, it has no tokens, and the service itself counted its units. */
+/** Builds a call's measurement. By default, the call succeeded and used no tokens, and the service counted its units. */
 export const measuredOf = (
   cost: Nano,
   units: number,

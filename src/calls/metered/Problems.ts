@@ -1,4 +1,4 @@
-/** Refusals shared by all metered routes with a JSON body and an upstream. */
+/** Errors shared by all metered routes with a JSON body and an upstream. */
 import { Schema } from "effect"
 import { GateRefusal } from "../../books/gate/Problems.ts"
 import { BodyRefusal } from "../../http/contract/Problems.ts"

@@ -1,17 +1,17 @@
-/** The response headers of a metered call. They state its charge, its usage record and its rate limits. */
+/** A metered call's response headers: its charge, its usage record's id and its rate limits. */
 import type { Receipt } from "../../books/gate/Gate.ts"
 import { rateHeaders } from "../../books/gate/RateHeaders.ts"
 import type { RatesAt } from "../../books/gate/RateHeaders.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 
-/** Omits the usage id. */
+/** Returns the headers without the usage id. */
 export const chargeHeader = ({ charged, rates }: Pick<Receipt, "charged" | "rates">, shape?: Shape) => ({
   "x-charge-usd": toDecimal(charged),
   ...rateHeadersOf(rates, shape)
 })
 
-/** Omits the charge, because it is not known when a stream begins. */
+/** Returns the headers without the charge, because it is not known when a stream begins. */
 export const usageHeader = ({ rates, usage_id }: Pick<Receipt, "rates" | "usage_id">, shape?: Shape) => ({
   "x-usage-id": usage_id,
   ...rateHeadersOf(rates, shape)

@@ -1,4 +1,4 @@
-/** Creates metered routes. They run once per idempotency key, and refuse a caller that cannot pay before they read a long body. */
+/** Creates metered, idempotent routes. They reject a caller that cannot pay before they read a long body. */
 import { Effect } from "effect"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Shape } from "../../http/contract/Annotations.ts"
@@ -14,18 +14,18 @@ import type { Nano } from "../../kernel/Money.ts"
 import type { ProblemInstance } from "../../kernel/Problem.ts"
 
 export interface MeteredRoute<E extends ProblemInstance<string>> {
-  /** The route's name, a part of a request's hash. The same `Idempotency-Key` on another route is therefore refused. */
+  /** The route's name, a part of a request's hash. The same `Idempotency-Key` on another route is therefore rejected. */
   readonly name: string
   readonly body_bytes_max: number
   readonly answer: (caller: Caller, inbound: Inbound, beside: Beside | undefined) => Effect.Effect<Reply, E>
-  /** Responds to a retry if the first response was not stored. `call` is the id of the first call. Without a result, the retry is refused. */
+  /** Responds to a retry if the first response was not saved. `call` is the first call's id. Without a result, the retry is rejected. */
   readonly resume?: (caller: Caller, inbound: Inbound, call: string) => Effect.Effect<Reply | undefined, E>
   readonly shape?: Shape | undefined
 }
 
 /**
- * Returns a function that creates a service's routes. `costs` are the prices of its models' cheapest possible calls. If `costs` is empty or contains
- * 0, no caller is refused before the body is read.
+ * Returns a function that creates a service's routes. `costs` are its models' minimum call prices. If `costs` is empty or contains 0, no caller is
+ * rejected before the body is read.
  */
 export const meteredRoutes = Effect.fnUntraced(function* (costs: ReadonlyArray<Nano> = []) {
   const idempotency = yield* Idempotency

@@ -13,9 +13,9 @@ import { inAnyCase } from "./Extras.ts"
 
 export interface Attached {
   count: number
-  /** The total size of the images, in bytes. */
+  /** The total size of the images' data, in bytes. Image URLs do not count. */
   bytes: number
-  /** The first field that refers to a vendor's object by id. */
+  /** The first field that refers to one of the vendor's objects by id. */
   by_id: string | undefined
   /** Whether an attachment may fill the complete context, because its bytes do not bound its tokens. */
   elsewhere: boolean
@@ -39,7 +39,7 @@ export const noteFiles = (attached: Attached, part: object): void => {
 
 const head = 100
 
-/** Returns whether the type is an image. Some vendors accept a document in place of an image. */
+/** Returns whether the type is an image. Some vendors accept a document instead of an image. */
 const isImage = (media_type: string): boolean => /^image\//i.test(media_type)
 
 /** Returns whether the type is a video. A video's bytes do not bound its tokens, because most frames take few bytes. */
@@ -48,7 +48,7 @@ const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
 /** Returns the media type of a data URI, or `undefined` for any other string. */
 const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.exec(text.slice(0, head))?.[1]?.trim()
 
-/** Returns whether the string is a URL. Some vendors accept a URL in place of a file's bytes. */
+/** Returns whether the string is a URL. Some vendors accept a URL instead of a file's bytes. */
 const isAddress = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
 
 /** Adds an image given as a URL or data URI. */
@@ -94,7 +94,7 @@ const isBounded = (data: string): boolean => {
   return isText(head.subarray(0, -4)) && isText(Buffer.from(data.slice(from), "base64"))
 }
 
-/** Decodes about `length` bytes of a file, from its byte `at`. The file's base64 begins at index `from` of `data`. */
+/** Decodes about `length` bytes of a file, starting at its byte `at`. The file's base64 begins at index `from` of `data`. */
 const decoded = (data: string, from: number, at: number, length: number): Buffer => {
   const skipped = at % 3
   const start = from + ((at - skipped) / 3) * 4

@@ -1,11 +1,11 @@
 /**
- * Detects requests for one-hour caching by the vendor (`"cache_control": { "ttl": "1h" }`) and refuses them if they have no price. Vendors bill
- * one-hour writes separately.
+ * Detects requests for one-hour caching by the vendor (`"cache_control": { "ttl": "1h" }`) and rejects them if one-hour writes have no price. Vendors
+ * bill these writes separately.
  *
  * Where the specification is silent:
- * - If a model has a price for cache writes but none for one-hour writes, a request for one-hour caching is refused, and the error identifies the
+ * - If a model has a price for cache writes but none for one-hour writes, a request for one-hour caching is rejected, and the error identifies the
  *   field. The client can request five minutes instead, or the operator can set `cache_write_1h_usd_per_million`. `tollgate models` lists the models
- *   that lack this price. The service does not shorten one hour to five minutes, because a client that returns later would then pay for a second
+ *   that lack this price. The service does not shorten one hour to five minutes, because a client that continues later would then pay for a second
  *   write. Upstreams are still tried if their protocol has no cache breakpoints. (Claude Code requests five minutes by default.
  *   `ENABLE_PROMPT_CACHING_1H` and some of its settings change that.)
  * - If a model has no price for any cache write, one-hour writes are charged at the prompt price.
@@ -32,7 +32,7 @@ const mentionsAnHour = (prompt: ValidPrompt): boolean => {
 
 export const mentionsAnHourIn = (json: Buffer): boolean => json.includes('"1h"') || json.includes("\\u00")
 
-/** Returns whether the vendor may cache content for an hour. The prompt is searched only if one-hour writes have their own price. */
+/** Returns whether one-hour caching may be charged. The prompt is searched only if one-hour writes have a separate price. */
 export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
   switch (hourPriceOf(model)) {
     case "own":
@@ -47,14 +47,14 @@ export const mayBeAnHour = (model: Model, prompt: ValidPrompt): boolean => {
 const rule =
   'this model has no price for one-hour caching; request five minutes ("5m") or ask the operator to set cache_write_1h_usd_per_million'
 
-/** Refuses one-hour caching without a price. Returns `undefined` if one-hour caching has a price or is not requested. */
+/** Rejects one-hour caching without a price. Returns `undefined` if one-hour caching has a price or is not requested. */
 export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest | undefined => {
   if (hourPriceOf(model) !== "unknown" || !mentionsAnHour(prompt)) return undefined
   const field = prompt.long === undefined ? hourIn(prompt.body) : prompt.long.hour_field
   return field === undefined ? undefined : InvalidRequest.of(field, rule)
 }
 
-/** Returns whether a value is the client's own data (arguments, descriptions or schemas), where `cache_control` is not a cache breakpoint. */
+/** Returns whether a value is a tool's arguments or a schema, where `cache_control` is not a cache breakpoint. */
 const isClients = (name: string, value: unknown): boolean =>
   name === "input_schema" ||
   name === "parameters" ||
@@ -63,7 +63,7 @@ const isClients = (name: string, value: unknown): boolean =>
   (name === "input" && !Array.isArray(value))
 
 /**
- * Returns the field of a cache breakpoint that requests one hour. A breakpoint is `cache_control` or, at some gateways, any object with the type
+ * Returns the field in a cache breakpoint that requests one hour. A breakpoint is `cache_control` or, at some gateways, any object with the type
  * `ephemeral`.
  */
 const hourOf = (name: string, value: unknown): string | undefined => {

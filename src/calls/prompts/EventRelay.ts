@@ -5,8 +5,8 @@
  * Where the specification is silent:
  * - A finished stream is complete, even if the connection breaks afterwards or the client has disconnected.
  * - A stream without an end is broken if the connection broke or an event reports an error. It is unfinished if the upstream ended it early or
- *   exceeded its timeout. Either way, the client gets an error event. An unfinished stream costs the output so far. A stream is also unfinished if it
- *   fails after its client has delayed it by ten seconds in total. Reading slowly must not make an answer free.
+ *   exceeded its timeout. In both cases, the client gets an error event. An unfinished stream costs the output so far. A stream is also unfinished if
+ *   it fails after its client has delayed it by ten seconds in total, because reading slowly must not make a completion free.
  */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
@@ -23,9 +23,9 @@ import { bytesAToken, tokensOfString } from "./Tokens.ts"
 /** The figures that a reader has collected from a stream so far. */
 export interface Report {
   readonly usage: Usage
-  /** The number of tokens in the answer, counted from its deltas. */
+  /** The number of completion tokens, counted from the deltas. */
   readonly tokens_counted: number
-  /** The vendor's ids for the answer that it stores and for the answer's parts, if the reader records them. */
+  /** The vendor's ids for the stored response and its parts, if the reader records them. */
   readonly handed_out?: ReadonlyArray<string> | undefined
 }
 
@@ -37,13 +37,13 @@ export interface Relay {
   readonly ended: Effect.Effect<StreamEnd>
   readonly report: () => Report
   /**
-   * Returns the hash of the complete body for the client, including the end that `finish` sends. `undefined` if the client has disconnected. Called
+   * Returns the hash of the client's complete body, including the end that `finish` sends, or `undefined` if the client has disconnected. Call it
    * once, after the stream has ended.
    */
   readonly hash: (how: StreamEnd) => string | undefined
   /** Sends the end of the stream to the client, once the charge is committed. */
   readonly finish: (how: StreamEnd) => void
-  /** Disconnects the client before the last event. Called if the charge could not be committed in time. */
+  /** Disconnects the client before the last event, because the charge is not committed. */
   readonly cut: () => void
 }
 
@@ -56,18 +56,18 @@ export interface Reader {
   readonly take: (events: Buffer, stream: Onward) => void
   /** Passes on a chunk of an event that is too long to buffer. */
   readonly skip: (bytes: Buffer, stream: Onward) => void
-  /** Handles the end of a long event. Passes on its blank line or withholds it until the end. Returns `false` if the event reports an error. */
+  /** Handles the end of a long event: passes on its blank line or withholds it until the end. Returns `false` if the event reports an error. */
   readonly skipped: (event: Skipped, stream: Onward) => boolean
-  /** The names of members that contain generated strings, in a long event. */
+  /** The names of a long event's members that contain generated strings. */
   readonly generated: Generated
-  /** The size of the longest event to buffer, in bytes. A longer event is passed on as it arrives, and only its gist is read. */
+  /** The maximum size of an event to buffer, in bytes. A longer event is passed on as it arrives, and only its gist is read. */
   readonly event_bytes_max: number
-  /** Returns whether the string is a complete event apart from its blank line. */
+  /** Returns whether the string is a complete event without its blank line. */
   readonly isWhole: (text: string) => boolean
-  /** Returns whether the upstream has finished its answer. Later events are not read. */
+  /** Returns whether the upstream has finished its response. Later events are not read. */
   readonly isFinished: () => boolean
   readonly report: () => Report
-  /** Returns the last bytes for the client. They are sent once the charge is committed. */
+  /** Returns the last bytes for the client, to send once the charge is committed. */
   readonly last: (how: StreamEnd) => string | Buffer
 }
 
@@ -80,17 +80,17 @@ export interface Skipped {
   readonly blank: Buffer
 }
 
-/** The size of the longest event to buffer if events are passed on unchanged, in bytes. The serving thread never parses a longer event. */
+/** The maximum size, in bytes, of an event to buffer if events are passed on unchanged. The serving thread never parses a longer event. */
 export const passedEventMax = 1024 * 1024
 
 export const blankLine = "\n\n"
 const blankLineCrLf = "\r\n\r\n"
-/** The maximum number of bytes of a blank line before a chunk boundary. */
+/** The maximum number of a blank line's bytes before a chunk boundary. */
 const seam = blankLineCrLf.length - 1
 
 const empty = Buffer.alloc(0)
 
-/** The outcome of a stream without a last event, by the reason why its bytes stopped. */
+/** The outcome of an incomplete stream, by the reason why its bytes stopped. */
 const unfinished: Readonly<Record<Stop, StreamEnd>> = {
   ended: "unfinished",
   short: "unfinished",
@@ -130,7 +130,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
         reader.take(Buffer.concat([last, Buffer.from(blankLine)]), stream)
       }
       if (!reader.isFinished()) return unfinished[stop]
-      // The client has received only part of the long event, so its answer is incomplete.
+      // The client has received only part of the long event, so its response is incomplete.
       return long === undefined ? "complete" : "unfinished"
     }
   }
@@ -157,7 +157,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
   }
 }
 
-/** The beginning of an event, in chunks. Each chunk is searched and copied only once. */
+/** The beginning of an event, in chunks. Each chunk is searched only once, apart from its last bytes. */
 class Rest {
   private pieces: Array<Buffer> = []
   /** The last bytes. They may be part of a blank line. */
@@ -170,7 +170,7 @@ class Rest {
     this.tail = Buffer.concat([this.tail, piece.subarray(-seam)]).subarray(-seam)
   }
 
-  /** Returns the end of the last complete event in the next bytes. */
+  /** Returns the end of the last complete event, as a position in the next bytes, or 0 if there is none. */
   endIn(next: Buffer): number {
     const end = endOfEvents(next)
     if (end > 0) return end
@@ -189,7 +189,7 @@ class Rest {
   }
 }
 
-/** The maximum number of bytes before the data of a long event. */
+/** The maximum number of bytes before a long event's data. */
 const headMax = 1_024
 
 /** An event that is too long to buffer, while it arrives. */
@@ -215,7 +215,7 @@ class LongEvent {
     return this.gist.isWhole
   }
 
-  /** Passes on the event's bytes. Returns the bytes that follow the event, or `undefined` if the event continues or reports a failure. */
+  /** Passes on the event's bytes. Returns the bytes that follow the event, or `undefined` if the event continues or reports an error. */
   take(chunk: Buffer, stream: Onward): Buffer | undefined {
     const before = this.held.length
     const bytes = before === 0 ? chunk : Buffer.concat([this.held, chunk])
@@ -231,7 +231,7 @@ class LongEvent {
     return this.ends(bytes.subarray(at, at + length), stream) ? bytes.subarray(at + length) : undefined
   }
 
-  /** Ends the event. Returns whether the stream continues. */
+  /** Ends the event. Returns `false` if it reports an error, which ends the stream. */
   ends(blank: Buffer, stream: Onward): boolean {
     const text = `${this.head ?? ""}data: ${JSON.stringify(this.gist.object)}${blankLine}`
     const skipped = { text, tokens: this.tokens, blank: Buffer.concat([this.held, blank]) }
@@ -256,7 +256,7 @@ const firstBlankLine = (bytes: Buffer): { readonly at: number; readonly length: 
     : { at: lf, length: blankLine.length }
 }
 
-/** Returns the start of the trailing line ends. */
+/** Returns the start of the trailing line ends, but at most four bytes before the end. */
 const lineEndsFrom = (bytes: Buffer): number => {
   let from = bytes.length
   while (
@@ -271,17 +271,17 @@ const lineEndsFrom = (bytes: Buffer): number => {
 export interface Looking {
   /** Counts plain events from `at` and returns the position after them. Returns `at` if the next event must be inspected. Events end with `blank`. */
   readonly pass: (text: string, at: number, blank: string) => number
-  /** Inspects one event and returns the client's version, as described at `eachEvent`. */
+  /** Inspects one event and returns the client's version. See `eachEvent`. */
   readonly look: (event: string) => string | undefined
   /** Returns the client's version of plain events. Without this function, they are passed on unchanged. */
   readonly shown?: ((run: string) => string) | undefined
 }
 
 /**
- * Passes events on in one chunk. `look` returns the client's version of an event: the event itself, another string, or an empty string. If the event
- * reports an error, `look` returns `undefined` and the stream ends. The client receives neither this event nor any later event, because they may
- * contain addresses and keys. `text` contains the events as Latin-1, one character per byte, because searching a string is much faster than searching
- * a buffer.
+ * Passes events on in one chunk, or none if nothing remains. `look` returns the client's version of an event: the event itself, another string, or an
+ * empty string. If the event reports an error, `look` returns `undefined` and the stream ends. The client receives neither this event nor any later
+ * event, because they may contain addresses and keys. `text` contains the events as Latin-1, one character per byte, because searching a string is
+ * much faster than searching a buffer.
  */
 export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: Looking, stream: Onward): void => {
   const blank = blankIn(text)
@@ -315,7 +315,7 @@ export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: L
     at = next
   }
   if (from === 0) stream.pass(events)
-  // All changed events were at the end and were removed.
+  // Only events at the end were changed, and they were removed.
   else if (from === text.length && output.length === untouched) stream.pass(events.subarray(0, untouched))
   else stream.pass(Buffer.from(output + text.slice(from), "latin1"))
 }
@@ -337,8 +337,8 @@ export interface Run {
 }
 
 /**
- * Finds the run that begins at `from`. The first group of `marks` matches the start of a delta's string. Any other match means that the event must be
- * inspected.
+ * Finds the run that begins at `from`. If the first group of `marks` participates in a match, a delta's string begins after the match. Any other
+ * match means that the event must be inspected.
  */
 export const runOf = (marks: RegExp, text: string, from: number, blank: string): Run => {
   let tokens = 0
@@ -363,7 +363,7 @@ export const runOf = (marks: RegExp, text: string, from: number, blank: string):
   return { end: text.length, tokens: tokens + ofEvent }
 }
 
-/** Returns the end of the last complete event. A carriage return belongs to the line that it ends. */
+/** Returns the end of the last complete event, or 0 if there is none. A carriage return belongs to the line that it ends. */
 const endOfEvents = (bytes: Buffer): number => {
   const { length } = bytes
   if (bytes[length - 1] === 0x0a && bytes[length - 2] === 0x0a) return length
@@ -372,7 +372,7 @@ const endOfEvents = (bytes: Buffer): number => {
   return Math.max(lf === -1 ? 0 : lf + 2, crlf === -1 ? 0 : crlf + 4)
 }
 
-/** Returns an event's JSON. It can span several lines. Splitting with a regular expression would take most of the time of `parse`. */
+/** Returns an event's data, which can span several lines. Splitting with a regular expression would take most of `parse`'s time. */
 export const dataOf = (event: string): string => {
   let data: string | undefined
   for (let from = 0; from < event.length;) {
@@ -390,7 +390,7 @@ export const dataOf = (event: string): string => {
 
 const beyondAscii = /[\u0080-\u00ff]/
 
-/** Parses the object in an event. `event` is Latin-1, one character per byte. */
+/** Parses the object in an event, or returns `undefined` if there is none. `event` is Latin-1, one character per byte. */
 export const parse = (event: string): Record<string, unknown> | undefined => {
   const data = dataOf(event)
   const value = parsedOfVendor(beyondAscii.test(data) ? Buffer.from(data, "latin1").toString("utf8") : data)

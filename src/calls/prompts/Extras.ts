@@ -1,13 +1,13 @@
 /**
- * Handles request fields that change the vendor's bill beyond the model's price. Such a field is refused unless the model's configuration states a
- * price for it. All other fields are sent unchanged.
+ * Handles request fields that change the vendor's bill beyond the model's price. A request with such a field is rejected unless the model's
+ * configuration has a price for it. All other fields are sent unchanged.
  *
  * Where the specification is silent:
  * - The maps `billed` list the fields that change a vendor's bill, each with the reason. A model's `extras` list the fields that it supports. Each
  *   has a factor on the token prices, an amount per call, or both, and these apply to the bound and to the charge. `service_tier` may be `auto` or
  *   `default`, because clients send these values. `store`, `metadata` and unknown fields are sent unchanged.
- * - A field is refused if its name differs only in case from a field that the service reads or bills. An upstream written in Go reads `Model` as
- *   `model` and uses the last of the two. It could serve a model other than the one that is charged.
+ * - A field is rejected if its name differs only in case from a field that the service reads or bills. An upstream written in Go reads `Model` as
+ *   `model` and uses the last of the two, so it could serve a model other than the charged one.
  */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -19,9 +19,9 @@ export interface Extra {
   readonly field: string
   /** The values or tool types to allow, or `undefined` to allow all. */
   readonly values: ReadonlyArray<string> | undefined
-  /** The multiplier of the prompt and answer prices, in millionths. */
+  /** The multiplier of the token prices, in millionths. */
   readonly price_factor: bigint
-  /** The amount to add to the price of a call with the field. */
+  /** The amount added to a call's price if it uses the field. */
   readonly request_price: UnitPrice
 }
 
@@ -31,7 +31,7 @@ export type AsksFor = (value: unknown) => ReadonlyArray<string>
 const nothing: ReadonlyArray<string> = []
 const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
-/** Returns every value except null, `false` and an empty array. */
+/** Requests any value except null, `false` and an empty array. */
 export const anything: AsksFor = (value) =>
   value === null || value === false || (Array.isArray(value) && value.length === 0) ? nothing : [text(value)]
 
@@ -47,7 +47,7 @@ const typesOf = (tool: unknown): ReadonlyArray<unknown> => {
   return types.length === 0 ? [undefined] : types
 }
 
-/** Finds the types of the tools that the client does not run. */
+/** Finds the types of the tools that the vendor runs. */
 export const toolsOtherThan =
   (isClients: (type: unknown) => boolean): AsksFor =>
   (tools) =>
@@ -69,10 +69,10 @@ export interface Rule {
   readonly never?: true
 }
 
-/** The fields of a protocol that change the vendor's bill. */
+/** A protocol's fields that change the vendor's bill. */
 export type Billed = ReadonlyMap<string, Rule>
 
-/** Returns the token limit fields of other protocols. They are refused because they would have no effect. */
+/** Returns rules that reject other protocols' completion limits, because they would have no effect. */
 export const otherLimits = (own: string, others: ReadonlyArray<string>): ReadonlyArray<[string, Rule]> =>
   [...others, "max_new_tokens", "max_tokens_to_sample", "num_predict"].map((name) => [
     name,
@@ -99,7 +99,7 @@ export const billed: Billed = new Map<string, Rule>([
   ["search_parameters", { asksFor: anything, why: searches }],
   ["enable_search", { asksFor: anything, why: searches }],
   ["modalities", { asksFor: modalities, why: "an answer that is not text is priced differently" }],
-  // xAI still generates and bills a deferred answer.
+  // xAI generates and bills a deferred completion.
   ["deferred", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
   ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the answer's limit" }],
   ...otherLimits("max_tokens or max_completion_tokens", ["max_output_tokens"])
@@ -110,8 +110,8 @@ export const priceableOf = (billed: Billed): ReadonlyArray<string> =>
   [...billed].flatMap(([field, { never }]) => (never ? [] : [field]))
 
 /**
- * Returns the extras that a request uses. `Left` contains the refusal. Headers are treated like fields of the body. `known` contains the requested
- * values of long members, because the body does not contain them.
+ * Returns the extras that a request uses. `Left` contains the reason to reject it. Headers are treated like body fields. `known` contains the
+ * requested values of long members, because the body does not contain them.
  */
 export const extrasOf = (
   model: Model,
@@ -125,7 +125,7 @@ export const extrasOf = (
   return problem === undefined ? Either.right(asked.length === 0 ? none : asked) : Either.left(problem)
 }
 
-/** Other fields that affect the bound, the charge or the answer. */
+/** Other fields that affect the bound, the charge or the response. */
 const read: ReadonlySet<string> = new Set(
   (
     "model messages prompt input system instructions stream stream_options max_tokens max_completion_tokens max_output_tokens n best_of " +
@@ -139,7 +139,7 @@ const capital = /[A-Z\u0080-\uffff]/
 /** Returns a name in lower case, for upstreams that ignore case. */
 export const inAnyCase = (name: string): string => (capital.test(name) ? name.toUpperCase().toLowerCase() : name)
 
-/** Refuses a field that differs only in case from one that the service reads or bills. */
+/** Rejects a field that differs only in case from a field that the service reads or bills. */
 export const lookalike = (billed: Billed, field: string): InvalidRequest | undefined => {
   const name = inAnyCase(field)
   return name !== field && (read.has(name) || billed.has(name))

@@ -4,7 +4,7 @@ import type { PriceFactor } from "../../books/prices/PriceFactors.ts"
 import type { UnitPrice } from "../../kernel/Price.ts"
 import type { DetailPrices, Model } from "./Model.ts"
 
-/** Multiplies all the model's prices, including those of its extras. */
+/** Multiplies all the model's prices, including its extras' request prices. */
 export const withFactor = (model: Model, factor: PriceFactor): Model => {
   if (isOne(factor)) return model
   const at = (price: UnitPrice): UnitPrice => times(price, factor)

@@ -1,6 +1,6 @@
 /**
- * Stores the ids of objects that a vendor stores for callers (`keeps_responses`). An id belongs to the tenant and account that received it. The
- * transaction that settles an answer stores its ids before the end of the answer is sent. A request with an unknown id is refused.
+ * Records the ids of objects that a vendor stores for callers (`keeps_responses`). An id belongs to the tenant and account that received it. The
+ * transaction that settles a call records its response's ids before the end of the response is sent. A request with an unknown id is rejected.
  *
  * Where the specification is silent:
  * - In each tenant, an account may use the last 10,000 ids that it received, each for 30 days. An id that is received again counts as new.
@@ -28,14 +28,14 @@ export class NotHandedOut extends Problem<NotHandedOut>()("NotHandedOut", {
 
 const lifetime = Duration.toMillis(Duration.days(30))
 const idsMax = 10_000
-/** The maximum number of ids stored per answer. */
+/** The maximum number of ids recorded per response. */
 const ofAnswerMax = 1_000
-/** The maximum number of expired ids deleted per answer. */
+/** The maximum number of expired ids deleted per response. */
 const forgottenAtOnce = 100
 /** The maximum number of ids per query. */
 const lookedUpAtOnce = 500
 
-/** Hashes an id, because vendors' ids can have any length. */
+/** Hashes an id, because a vendor's ids can have any length. */
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url")
 
 export type Kept = ReturnType<typeof make>
@@ -60,7 +60,7 @@ export const make = (sql: SqlClient) => {
       return undefined
     }).pipe(Effect.orDie)
 
-  /** Returns statements that store these ids and delete old ones, for the transaction that settles the answer. */
+  /** Returns statements that record these ids and delete old ones, for the settling transaction. */
   const handedOut = (owner: Actor, ids: ReadonlyArray<string>, now: number): ReadonlyArray<Statement> => {
     const { account_id, tenant_id } = owner
     const hashes = [...new Set(ids)].slice(0, ofAnswerMax).map(hashOf)

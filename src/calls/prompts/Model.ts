@@ -1,10 +1,10 @@
 /**
- * A model of the deployment, with its prices and upstreams.
+ * The deployment's models, with their prices and upstreams.
  *
  * Where the specification is silent:
- * - The token limit of an answer is sent in one field: the `limit_field` of the upstream or of the model. It defaults to `max_completion_tokens`,
- *   because OpenAI rejects the older field for newer models. If an upstream ignores the field, the limit still bounds the charge, and the service
- *   logs a warning.
+ * - The completion limit is sent in one field: the `limit_field` of the upstream or of the model. It defaults to `max_completion_tokens`, because
+ *   OpenAI rejects the older field for newer models. If an upstream ignores the field, the limit still bounds the charge, and the service logs a
+ *   warning.
  */
 import { Context } from "effect"
 import type { UnitPrice } from "../../kernel/Price.ts"
@@ -14,7 +14,7 @@ import type { PriceLine, Quantity } from "../../books/prices/Lines.ts"
 import type { Routing } from "../../upstream/routing/Order.ts"
 import type { Extra } from "./Extras.ts"
 
-/** The upstream's field for the token limit of an answer, or `none` if the upstream accepts no limit. */
+/** The upstream's field for the completion limit, or `none` if the upstream accepts no limit. */
 export type LimitField = "max_completion_tokens" | "max_tokens" | "none"
 
 export interface ModelRoute {
@@ -23,20 +23,20 @@ export interface ModelRoute {
   /** The model's name at the upstream. */
   readonly model: string
   readonly limit_field: LimitField
-  /** The vendor's own price, for routing by cost and for the operator's cost view. It does not affect the callers' charges. */
+  /** The vendor's price, for routing by cost and for the operator's cost view. It does not affect the callers' charges. */
   readonly cost?: VendorCost | undefined
-  /** The upstream's share of the calls if they are routed by weights; 1 by default. */
+  /** The upstream's relative share of calls routed by weights; 1 by default. */
   readonly weight?: number | undefined
 }
 
 /** Further rounds of attempts if no upstream served the call. */
 export interface Retries {
   readonly max: number
-  /** How long after the start of a call another round may begin, in milliseconds. */
+  /** The maximum time from a call's start to the start of its last round, in milliseconds. */
   readonly within_ms: number
 }
 
-/** A vendor's own price, without separate prices for cached tokens or other parts. */
+/** A vendor's price, without separate prices for cached or other tokens. */
 export interface VendorCost {
   readonly prompt_price: UnitPrice
   readonly completion_price: UnitPrice
@@ -59,14 +59,14 @@ export interface Model {
   readonly name: string
   readonly description: string
   readonly owned_by: string
-  /** The time when the model was created, in seconds since 1970. By default, the time when the service started. */
+  /** When the model was created, as Unix time in seconds, if configured. */
   readonly created: number | undefined
   readonly input_modalities: ReadonlyArray<string>
   readonly output_modalities: ReadonlyArray<string>
-  /** The maximum number of tokens in the prompt and the answer together. */
+  /** The maximum number of tokens in the prompt and the completion together. */
   readonly context_length: number
   readonly output_tokens_max: number
-  /** The maximum number of tokens that an image adds to a prompt. */
+  /** The maximum number of tokens that an attachment adds to a prompt. */
   readonly attachment_tokens_max: number
   /** The maximum number of tokens that the upstream's template adds to a prompt. */
   readonly added_tokens_max: number
@@ -83,9 +83,9 @@ export interface Model {
   readonly factors?: ReadonlyArray<string> | undefined
   /** The request fields that have a price. */
   readonly extras: ReadonlyArray<Extra>
-  /** Whether requests may refer to files, containers and audio answers by the vendor's ids. The service does not check who owns them. */
+  /** Whether requests may refer to files, containers and audio outputs by the vendor's ids. The service does not check their owner. */
   readonly vendor_files?: boolean | undefined
-  /** The routes, in the order they are tried unless `routing` states otherwise. */
+  /** The routes, in the order they are tried unless `routing` reorders them. */
   readonly routes: ReadonlyArray<ModelRoute>
   readonly routing?: Routing | undefined
   readonly retries?: Retries | undefined
@@ -130,7 +130,7 @@ const tokenLines = (
   })
 }
 
-/** The highest possible token prices. */
+/** The maximum token prices. */
 export interface Dearest {
   readonly prompt: UnitPrice
   readonly completion: UnitPrice
@@ -145,7 +145,7 @@ const ofAttachments: ReadonlySet<Quantity> = new Set([
 const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
 
 /**
- * The pricing of one-hour cache writes. `own`: these writes have their own price. `prompt`: no cache write has a price, so the prompt price applies.
+ * The pricing of one-hour cache writes. `own`: these writes have a separate price. `prompt`: no cache write has a price, so the prompt price applies.
  * `unknown`: other writes have a price (for all prompts or for longer ones), but one-hour writes have none.
  */
 export type HourPrice = "own" | "prompt" | "unknown"
@@ -180,7 +180,7 @@ export interface Kinds {
   readonly hour: boolean
 }
 
-/** Returns the most expensive prices that can apply to a prompt of up to this many tokens. */
+/** Returns the maximum prices that can apply to a prompt of up to this many tokens. */
 export const dearestOf = (model: Model, prompt_tokens: number, { attachments, hour }: Kinds): Dearest => {
   if (model.detail_prices === undefined && model.long_context === undefined)
     return { prompt: model.prompt_price, completion: model.completion_price }
@@ -194,13 +194,13 @@ export const dearestOf = (model: Model, prompt_tokens: number, { attachments, ho
   return { prompt, completion }
 }
 
-/** Returns the lowest price of an answer token. */
+/** Returns the minimum price of a completion token. */
 export const leastOf = (model: Model): UnitPrice =>
   linesOf(model)
     .filter(({ quantity }) => ofCompletion.has(quantity))
     .reduce((least, { price }) => (price < least ? price : least), model.completion_price)
 
-/** Returns whether all of the model's upstreams accept a token limit. */
+/** Returns whether all of the model's upstreams accept a completion limit. */
 export const takesLimit = ({ routes }: Model): boolean => routes.every(({ limit_field }) => limit_field !== "none")
 
 export interface Catalogue {

@@ -1,6 +1,6 @@
 /**
- * Builds the upstream request body. The long member (such as `messages`) is copied from the received JSON. Serializing it again took a third of the
- * CPU time of a 200 kB call, and 3 % of that of an 8 kB call.
+ * Builds the upstream request body. The long member (such as `messages`) is copied from the received JSON. Serializing it again took a third of a 200
+ * kB call's CPU time, and 3 % of an 8 kB call's.
  */
 import { isUtf8 } from "node:buffer"
 import { memberOf, membersIn } from "../../kernel/JsonText.ts"
@@ -10,7 +10,7 @@ import type { UpstreamBody } from "./Protocol.ts"
 
 export type EndpointName = "chat/completions" | "completions"
 
-/** Returns the JSON of an upstream request. Its `long` member is copied from the original JSON, if possible. Mutates `sent`. */
+/** Returns an upstream request's JSON. Its `long` member is copied from the original JSON, if possible. Mutates `sent`. */
 export const written = (sent: Record<string, unknown>, long: string, json: Buffer | undefined): string | Buffer => {
   const copied = json === undefined || json.length < copiedLeast ? undefined : writtenOnce(json, long, sent[long])
   if (copied === undefined) return JSON.stringify(sent)
@@ -19,11 +19,11 @@ export const written = (sent: Record<string, unknown>, long: string, json: Buffe
   return Buffer.concat([Buffer.from(`${others.slice(0, -1)},"${long}":`), copied, closing])
 }
 
-/** Returns the JSON of an upstream request for a prompt. Copies all long members of a long prompt, and otherwise the `long` member if possible. */
+/** Returns the JSON of a prompt's upstream request. Copies all of a long prompt's long members, and otherwise the `long` member if possible. */
 export const writtenFor = (prompt: ValidPrompt, sent: Record<string, unknown>, long: string): UpstreamBody =>
   prompt.long === undefined ? written(sent, long, prompt.json) : spliced(sent, prompt.long)
 
-/** Writes the short members and appends the bytes of the long members. Mutates `sent`. */
+/** Serializes the short members and appends the long members' bytes. Mutates `sent`. */
 export const spliced = (
   sent: Record<string, unknown>,
   { json, members }: Pick<LongText, "json" | "members">
@@ -42,7 +42,7 @@ export const spliced = (
 /** The minimum length of JSON to copy. Serializing shorter JSON again is just as fast. */
 const copiedLeast = 2_048
 
-/** Builds the body, with the upstream's name for the model and, if the upstream accepts one, a single token limit. */
+/** Builds the body, with the upstream's name for the model and, if `limit` is set, a single completion limit. */
 export const outgoing = (
   endpoint: EndpointName,
   streams: boolean,
@@ -85,8 +85,8 @@ const bodyFor = (
 }
 
 /**
- * Returns the bytes of a member if every upstream is certain to read the validated and priced value from them. Returns `undefined` if they are not
- * UTF-8, or if an object repeats a name, because some parsers use the first value of such a name and some the last.
+ * Returns a member's bytes if every upstream is certain to read the validated and priced value from them. Returns `undefined` if they are not UTF-8,
+ * or if an object repeats a name, because some parsers use the first value of such a name and some the last.
  */
 const writtenOnce = (json: Buffer, name: string, value: unknown): Buffer | undefined => {
   const written = memberOf(json, name)

@@ -1,13 +1,13 @@
 /**
- * Validates a chat or text completion request and computes the most that it can cost. Only the fields that the specification limits are validated.
- * All others are sent unchanged.
+ * Validates a chat or text completion request and computes its maximum cost. Only the fields that the specification limits are validated. All others
+ * are sent unchanged.
  *
  * Where the specification is silent:
  * - A prompt is bounded by its bytes (a token is at least one byte), plus `max_added_tokens`, plus `max_tool_tokens` if it has tools, but never by
  *   more than the model's context. An image counts as `max_attachment_tokens` instead of its bytes. `Attachments` lists the files that count by their
  *   bytes. A video, most other files, and any attachment by id or URL except an image count as the complete context.
  * - The bound is an upper estimate. If the vendor counts a larger prompt, its count is accepted up to the context.
- * - A token budget reserves this bound, so it may refuse a call that would have stayed within the budget.
+ * - A token budget reserves this bound, so it may reject a call that would have stayed within the budget.
  * - A token limit above `max_output_tokens` is lowered to it, both for the bound and for the upstream.
  * - The bound uses the most expensive price line that can apply to the request. The line for long prompts counts only if the bound is that long, and
  *   the lines for audio and images only if the prompt has attachments.
@@ -38,7 +38,7 @@ const common = {
   max_tokens: optional(whole(1, 1_000_000_000)),
   /** The newer name of `max_tokens`. */
   max_completion_tokens: optional(whole(1, 1_000_000_000)),
-  /** The number of answers to generate. The vendor returns the best ones. */
+  /** The number of completions to generate. The vendor returns the best ones. */
   best_of: optional(whole(1, 128)),
   n: optional(whole(1, 128)),
   seed: optional(Schema.Int),
@@ -145,7 +145,7 @@ export interface TextPrompt extends CompletionRequest {
   readonly [field: string]: unknown
 }
 
-/** The properties of a request that determine its cost. */
+/** The request properties that determine its cost. */
 export interface Size {
   /** The size of the request without its images, in bytes. */
   readonly bytes: number
@@ -153,46 +153,46 @@ export interface Size {
   readonly attachments: number
   /** Whether an attachment may fill the model's context. */
   readonly attached_elsewhere: boolean
-  /** Whether the request has tools. The vendor may add its own instructions about tools. */
+  /** Whether the request has tools. The vendor may add instructions about tools. */
   readonly with_tools: boolean
-  /** The field that refers to a vendor's file, container or audio answer by id. */
+  /** The field that refers to a vendor's file, container or audio output by id. */
   readonly names_kept: string | undefined
   readonly prompts: number
   readonly answers: number
-  /** The client's token limit for each answer, if it sets one. */
+  /** The client's completion limit, if it sets one. It applies to each choice. */
   readonly answer_tokens_max: number | undefined
 }
 
-/** A validated prompt, as the gate and the relay use it. */
+/** A validated prompt. */
 export interface ValidPrompt extends Size {
   readonly model: string
-  /** Whether the client wants the usage chunk at the end of its stream. */
+  /** Whether the client requested the usage chunk at the end of its stream. */
   readonly show_usage: boolean
   readonly body: Readonly<Record<string, unknown>>
-  /** The received JSON of the body. */
+  /** The body's received JSON, if available. */
   readonly json: Buffer | undefined
   /** Set if the prompt is long. Its long members are then not in `body`. */
   readonly long?: LongText | undefined
 }
 
-/** A long member of a prompt's body, as JSON. */
+/** A long member of a prompt body, as JSON. */
 export interface LongMember {
   readonly name: string
   /** The member's JSON, or `undefined` if it is a part of the received JSON. */
   readonly bytes: Uint8Array | undefined
-  /** The positions of that part's first byte and of the byte after its last. */
+  /** The part's first byte, and the byte after its last. */
   readonly from: number
   readonly to: number
 }
 
-/** The properties of a long prompt that another thread has read (`engine/LongPrompts`). */
+/** A long prompt's properties, which another thread has read (`engine/LongPrompts`). */
 export interface LongFacts {
   readonly members: ReadonlyArray<LongMember>
   /** The values that the long members request in fields that change the vendor's bill. */
   readonly asked: ReadonlyMap<string, ReadonlyArray<string>>
-  /** Whether the prompt contains a thought that another vendor signed. */
+  /** Whether the prompt contains reasoning that another vendor signed. */
   readonly foreign: boolean
-  /** Whether the prompt might request one-hour caching, and the field that does. */
+  /** Whether the prompt might request one-hour caching. `hour_field` is the field that does. */
   readonly mentions_an_hour: boolean
   readonly hour_field: string | undefined
   /** Identifies the prompt's conversation, for sticky routing. */
@@ -211,11 +211,11 @@ export interface LongText extends LongFacts {
   readonly translations: Map<ModelRoute, Translation>
 }
 
-/** A prompt in an upstream's protocol, as pieces of JSON. `Left` contains the reason why there is none. */
+/** A prompt in an upstream's protocol, as chunks of JSON. `Left` contains the reason why there is none. */
 export interface Translation {
   readonly limit: number | undefined
   readonly body: Either.Either<ReadonlyArray<Buffer>, InvalidRequest>
-  /** The SHA-256 of these pieces, in hexadecimal, if the upstream requires it. */
+  /** The SHA-256 of these chunks, in hexadecimal, if the upstream requires it. */
   readonly sha256: string | undefined
 }
 
@@ -224,7 +224,7 @@ const completionFits = fits(completion)
 const decodeChat = Schema.decodeUnknownEither(ChatRequest)
 const decodeCompletion = Schema.decodeUnknownEither(CompletionRequest)
 
-/** Returns the token limit of each answer. If a client sends both fields, the smaller limit applies. */
+/** Returns the completion limit. If a client sends both fields, the smaller limit applies. */
 const limitOf = ({
   max_completion_tokens,
   max_tokens
@@ -257,7 +257,7 @@ export const readChat: Read = (prompt, json) =>
 /** Returns whether the value is a non-empty array. */
 export const isAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0
 
-/** The default token limit of a text completion. */
+/** A text completion's default limit, in tokens. */
 const completionTokens = 16
 
 export const readCompletion: Read = (prompt, json) =>
@@ -313,7 +313,7 @@ const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_tex
 
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
-/** Refuses a reference to a vendor's object. The vendor stores all callers' objects under one key, so the service cannot determine the owner. */
+/** Rejects a reference to a vendor's object. The vendor stores all callers' objects under one key, so the service cannot determine the owner. */
 export const keptById = (field: string) =>
   InvalidRequest.of(field, "this model accepts no ids of objects stored by its vendor: send the object in the request")
 
@@ -321,7 +321,7 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   const attached = nothingAttached()
   for (const message of messages) {
     const { audio, content } = message as { readonly audio?: unknown; readonly content?: unknown }
-    // The message refers to an earlier audio answer by id.
+    // The message refers to an earlier audio output by id.
     if (typeof audio === "object" && audio !== null) {
       attached.by_id ??= "audio"
       addData(attached, undefined)
@@ -338,20 +338,20 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
   return attached
 }
 
-/** The number of answer tokens that a call without a limit must be able to pay for. */
+/** The number of completion tokens that the payer of a call without a limit must be able to afford. */
 export const answerTokensLeast = 16
-/** A payer that can afford this many answer tokens is preferred to a payer that can afford only the shortest answer. */
+/** A payer that can afford this many completion tokens is preferred to a payer that can afford only the minimum. */
 export const answerTokensEnough = 1_024
 
 export interface Bound {
   readonly least: Nano
   readonly enough: Nano
   readonly most: Nano
-  /** The tokens in the prompt and all answers. */
+  /** The tokens in the prompt and all completions. */
   readonly tokens: { readonly least: number; readonly most: number }
 }
 
-/** Returns the number of prompt tokens that an upstream accepts at most. */
+/** Returns the maximum number of prompt tokens that an upstream accepts. */
 const contextOf = (model: Model, prompt: ValidPrompt): number => model.context_length * prompt.prompts
 
 /** Returns the number of prompt tokens to reserve. */
@@ -364,7 +364,7 @@ const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
   return Math.min(sent + added, context)
 }
 
-/** Returns the client's limit for each answer, but at most the model's limit; `undefined` if the client sets none. */
+/** Returns the client's completion limit, capped at the model's limit, or `undefined` if the client sets none. */
 export const answerTokensAsked = (model: Model, { answer_tokens_max }: ValidPrompt): number | undefined =>
   answer_tokens_max === undefined ? undefined : Math.min(answer_tokens_max, model.output_tokens_max)
 
@@ -389,7 +389,7 @@ const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
   ])
 }
 
-/** Computes the bounds of a call. If the client sets no limit, they extend to the model's limit or to the limit that the balance allows. */
+/** Computes a call's bounds. They differ only if the client sets no limit and all upstreams accept one. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {
@@ -407,7 +407,7 @@ export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
   }
 }
 
-/** Returns the number of tokens to reserve for the prompt and answers of this length. */
+/** Returns the number of tokens to reserve for the prompt and completions of this length. */
 const tokensWith = (model: Model, prompt: ValidPrompt, answer: number): number =>
   promptTokensMax(model, prompt) + answer * prompt.answers
 
@@ -418,7 +418,7 @@ export interface Reserved {
   readonly tokens: number | undefined
 }
 
-/** Returns the token limit for each answer to send to the upstream, so that the call fits its reservation. */
+/** Returns the completion limit to send to the upstream, so that the call fits its reservation. */
 export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved, tokens }: Reserved): number => {
   const asked = answerTokensAsked(model, prompt)
   if (asked !== undefined) return asked
@@ -426,12 +426,12 @@ export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved
   const paid = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
   const admitted =
     tokens === undefined ? model.output_tokens_max : (tokens - promptTokensMax(model, prompt)) / prompt.answers
-  // The reservation covers the shortest answer, even if rounding suggests one token less.
+  // The reservation covers the minimum completion, even if rounding suggests one token less.
   const fewest = Math.min(answerTokensLeast, model.output_tokens_max)
   return Math.max(fewest, Math.floor(Math.min(paid, admitted, model.output_tokens_max)))
 }
 
-/** Returns the limit for each answer if a fallback serves the call, or `undefined` if even the shortest answer could exceed the reservation. */
+/** Returns the completion limit if a fallback serves the call, or `undefined` if even the minimum completion could exceed the reservation. */
 export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, within: Reserved): number | undefined => {
   const bound = boundOf(model, prompt)
   return bound.least > within.reserved || (within.tokens !== undefined && bound.tokens.least > within.tokens)
@@ -439,7 +439,7 @@ export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, within
     : answerTokensWithin(model, prompt, within)
 }
 
-/** Returns the highest token counts that a request can cause if each answer has at most `answer` tokens. */
+/** Returns the maximum token counts that a request can cause if each completion has at most `answer` tokens. */
 export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
   prompt_tokens: promptTokensMax(model, prompt),
   context_tokens: contextOf(model, prompt),

@@ -1,4 +1,4 @@
-/** The engine's interface to protocols: `Spoken` for upstreams, `Protocol` for clients. */
+/** The engine's interfaces to upstream and client protocols. */
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import type { Usage } from "../../protocols/conversation/Usage.ts"
@@ -13,7 +13,7 @@ import type { Read, ValidPrompt } from "./Prompt.ts"
 
 type Json = Readonly<Record<string, unknown>>
 
-/** The JSON of an upstream request. The body of a long request is in pieces, which are sent one after the other. */
+/** The JSON of an upstream request. A long request's body is an array of chunks. */
 export type UpstreamBody = string | Buffer | ReadonlyArray<Buffer>
 
 /** A route to an upstream that speaks the client's protocol. */
@@ -22,15 +22,15 @@ export interface Passage {
   readonly upstream: Upstream
 }
 
-/** A protocol that upstreams speak. If clients cannot speak it, its answers are always translated. */
+/** A protocol that upstreams speak. If clients cannot speak it, its responses are always translated. */
 export interface Spoken {
   readonly name: ProtocolName
   /** Returns a model's path below the upstream's base address. */
   readonly pathFor: (model: string, streams: boolean) => string
-  /** Request headers to send in addition to the upstream's own. */
+  /** Request headers to send in addition to the upstream's configured ones. */
   readonly headers: Readonly<Record<string, string>>
   readonly stream: StreamForm
-  /** The members of a complete answer that can be long. They never contain its usage. */
+  /** The complete response's members that can be long. They never contain its usage. */
   readonly long: LongMembers
 }
 
@@ -56,10 +56,10 @@ export interface Protocol extends Spoken {
   readonly read: Read
   /** The fields that change the vendor's bill. */
   readonly billed: Billed
-  /** The member of a request that can be long. */
+  /** The request member that can be long. */
   readonly long_member: string
   /**
-   * Returns the short value that takes the place of a long member in the body; by default, `true`. `refusal` and translated answers treat it like the
+   * Returns the short value that replaces a long member in the body; by default, `true`. `refusal` and translated responses treat it like the
    * member's value.
    */
   readonly shortened?: (name: string, value: unknown) => unknown
@@ -67,22 +67,22 @@ export interface Protocol extends Spoken {
   // ---- the request to an upstream ----
   /** Returns the reason why this upstream cannot be called, although it speaks the protocol. */
   readonly refusal?: (prompt: ValidPrompt, passage: Passage) => InvalidRequest | undefined
-  /** Builds the body of an untranslated request. `limit` is absent if the upstream accepts no limit. */
+  /** Builds an untranslated request's body. `limit` is `undefined` if the upstream accepts no limit. */
   readonly bodyFor: (prompt: ValidPrompt, passage: Passage, streams: boolean, limit: number | undefined) => UpstreamBody
 
-  // ---- the upstream's answer ----
-  /** Returns the defect of a complete answer with status 200, for the log. */
+  // ---- the upstream's response ----
+  /** Returns a complete response's defect, for the log. The response has status 200. */
   readonly faultIn: (answer: Json) => string | undefined
   readonly usageIn: (answer: Json) => Usage
-  /** Estimates the tokens of a complete answer from its text. */
+  /** Estimates a complete response's completion tokens from its text. */
   readonly countIn: (answer: Json) => number
   /** Returns the ids of stored objects that a request's body contains. */
   readonly namedIn?: (body: Json) => ReadonlyArray<Named>
-  /** Returns the vendor's ids for a complete answer and its parts, if the vendor stores them. */
+  /** Returns the vendor's ids for a complete response and its parts, if the vendor stores them. */
   readonly handedOutIn?: (answer: Json) => ReadonlyArray<string>
-  /** Converts a complete answer to a stream. Without this function, the answer is translated and loses parts. */
+  /** Converts a complete response to a stream. Without this function, the response is translated and loses parts. */
   readonly asEvents?: (answer: Json, show_usage: boolean) => string
-  /** Returns the events that close a broken stream. `events` are the last ones that the upstream sent. */
+  /** Returns the events that end a broken stream. `events` are the last events that the upstream sent. */
   readonly broken: (events: string) => string
   /** Creates a reader of stream events. If `notes` is true, the reader records the vendor's ids. */
   readonly reader: (prompt: Pick<ValidPrompt, "show_usage">, notes: boolean) => Reader

@@ -1,4 +1,4 @@
-/** Separates the long members of a request's body on the thread for long bodies. The main thread copies their bytes to the upstream unread. */
+/** Separates a request body's long members on the long-body thread. The main thread copies their bytes to the upstream unread. */
 import { isUtf8 } from "node:buffer"
 import { memberOf, membersIn } from "../../kernel/JsonText.ts"
 import type { LongMember } from "./Prompt.ts"
@@ -12,18 +12,18 @@ export interface Separated {
 }
 
 export interface Separation {
-  /** The member that the upstream gets as received. */
+  /** The member to separate regardless of its length. */
   readonly long: string
-  /** The members that the main thread reads or changes. They remain in the body. */
+  /** Returns whether the main thread reads or changes the member. If so, it remains in the body. */
   readonly kept: (name: string) => boolean
-  /** Returns the short value that takes the place of a long member in the body. */
+  /** Returns the short value that replaces a long member in the body. */
   readonly shortened: (name: string, value: unknown) => unknown
 }
 
-/** Members other than the long one are also separated if their JSON is longer than this. */
+/** Other members are also separated if their JSON has more characters than this. */
 const memberMax = 64 * 1024
 
-/** Separates the long members from the rest of the body. `json` is the received JSON of the body. */
+/** Separates the long members from the rest of the body. `json` is the body's received JSON. */
 export const separated = (body: Body, json: Buffer, { kept, long, shortened }: Separation): Separated => {
   const members: Array<LongMember> = []
   const entries = Object.entries(body).map(([name, value]) => {
@@ -44,7 +44,7 @@ const isShort = (value: unknown): boolean =>
   typeof value === "string" ? value.length <= memberMax / 8 : typeof value !== "object" || value === null
 
 /**
- * Finds the bytes of the long member in the received JSON. If an upstream might read another value from them, the value is written again (see
+ * Finds the long member's bytes in the received JSON. If an upstream might read another value from them, the value is serialized again (see
  * `prompts/Outgoing`).
  */
 const placeOf = (json: Buffer, name: string, value: unknown): Omit<LongMember, "name"> => {

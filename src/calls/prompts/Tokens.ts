@@ -3,15 +3,15 @@
  *
  * Where the specification is silent:
  * - An upstream's figure is accepted up to the request's maximum. For a prompt, the maximum is the model's context, because vendors also count
- *   templates, tool instructions, images and pages. For the answers, it is the limit sent upstream times the number of answers. A larger figure
+ *   templates, tool instructions, images and pages. For the completion, it is the limit sent upstream times the number of choices. A larger figure
  *   counts as the maximum.
  * - A missing or invalid figure is replaced with an estimate. A prompt counts as one token per four bytes, plus `max_attachment_tokens` per
- *   attachment. An answer counts as one token per short delta of text, reasoning, refusal, tool call or transcript. Estimates are marked `estimated`.
- *   An explicit zero is accepted.
- * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to their total minus the earlier kinds in that list, so audio read
- *   from a cache counts only once. The record is marked `estimated` in three cases: one kind exceeds the total, audio or images are reported for a
- *   prompt without attachments, or one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache writes,
- *   and the service logs a warning.
+ *   attachment. A completion counts as one token per short delta of text, reasoning, refusal, tool call or transcript. Estimates are marked
+ *   `estimated`. An explicit zero is accepted.
+ * - Tokens of a separately billed kind (`kernel/TokenDetails`) are accepted up to the total minus the earlier kinds in that list, so audio read from
+ *   a cache counts only once. The record is marked `estimated` in three cases: one kind exceeds the total, audio or images are reported for a prompt
+ *   without attachments, or one-hour caching is reported but was not requested. In the last case, the tokens count as ordinary cache writes, and the
+ *   service logs a warning.
  */
 import { amountMax, fromDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
@@ -24,15 +24,15 @@ import type { Usage } from "../../protocols/conversation/Usage.ts"
 import { linesOf } from "./Model.ts"
 import type { Kinds, Model } from "./Model.ts"
 
-/** Token counts of a prompt and of all its answers. */
+/** Token counts of a prompt and of all its completions. */
 export interface Figures {
   readonly prompt_tokens: number
   readonly completion_tokens: number
 }
 
-/** The highest token counts that a request can cause. `prompt_tokens` is the prompt's bound, an upper estimate for the reservation. */
+/** The maximum token counts that a request can cause. `prompt_tokens` is the prompt's bound, an upper estimate for the reservation. */
 export interface Most extends Figures {
-  /** The highest prompt count to accept. */
+  /** The maximum prompt count to accept. */
   readonly context_tokens: number
   /** The kinds of tokens that the prompt can contain. */
   readonly kinds: Kinds
@@ -42,7 +42,7 @@ export interface Tokens extends Figures {
   readonly usage_source: UsageSource
   /** The separately billed tokens, if there are any. The totals include them. */
   readonly token_details: TokenDetails | undefined
-  /** The cost that the upstream reported. It does not affect the charge. */
+  /** The cost that the upstream reported. It does not affect the caller's charge. */
   readonly vendor_cost?: Nano | undefined
   readonly vendor_id?: string | undefined
 }
@@ -72,7 +72,7 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   }
 }
 
-/** Reads a reported cost. A cost above the maximum amount is a vendor's mistake. */
+/** Parses a reported cost. Returns `undefined` for an invalid cost or one above the maximum amount. */
 const costReported = (usd: number): Nano | undefined => {
   const cost = fromDecimal(String(usd), 9)
   return cost === undefined || cost > amountMax ? undefined : cost
@@ -104,7 +104,7 @@ class Details {
     return others === undefined ? tokens : Math.max(0, tokens - others)
   }
 
-  /** Accepts tokens of these kinds within `total`. The last argument states which kinds are possible. */
+  /** Accepts tokens of these kinds within `total`. The last argument contains the possible kinds. */
   believe(names: ReadonlyArray<TokenDetail>, total: number, { attachments, hour }: Kinds): void {
     let left = total
     for (const name of names) {
@@ -136,7 +136,7 @@ export const beyondIn = (
 export const bytesAToken = 4
 
 /**
- * The maximum size in bytes of a string that counts as one token, because upstreams stream about one token per delta. A longer string counts as one
+ * The maximum size, in bytes, of a string that counts as one token, because upstreams stream about one token per delta. A longer string counts as one
  * token per four bytes.
  */
 const pieceBytesMax = 12
@@ -145,15 +145,12 @@ const pieceBytesMax = 12
 export const tokensOfString = (bytes: number): number =>
   bytes === 0 ? 0 : bytes <= pieceBytesMax ? 1 : Math.round(bytes / bytesAToken)
 
-/**
- * Matches the strings that a model generates in an answer: text, refusals, thoughts, tool arguments and transcripts. Quotes inside strings are
- * escaped.
- */
+/** Matches the start of a generated string in a response: text, refusals, reasoning, tool calls or transcripts. Quotes inside strings are escaped. */
 const generated =
   /"(content|text|refusal|arguments|input|name|transcript|reasoning|reasoning_content|thinking)"\s*:\s*"/g
 
 /**
- * Returns the end of the string that begins at `from`, or the end of the JSON. A regular expression would overflow the stack on an answer of several
+ * Returns the end of the string that begins at `from`, or the end of the JSON. A regular expression would overflow the stack on a response of several
  * megabytes.
  */
 const endOfString = (json: string, from: number): number => {
@@ -166,7 +163,7 @@ const endOfString = (json: string, from: number): number => {
 }
 
 /**
- * Estimates the tokens of an answer or event from its JSON as Latin-1, one character per byte. It runs on every event, so it must be fast, and it
+ * Estimates the tokens of a response or event from its JSON as Latin-1, one character per byte. It runs on every event, so it must be fast, and it
  * must cover all generated strings.
  */
 export const tokensIn = (json: string): number => {
@@ -191,14 +188,14 @@ export const tokensIn = (json: string): number => {
         thinking += count
         break
       case "text":
-        // If there are `reasoning_details`, they repeat these thoughts under another name.
+        // If there are `reasoning_details`, another member repeats their text.
         if (!json.includes('"reasoning_details"')) tokens += count
         break
       default:
         tokens += count
     }
   }
-  // Some upstreams repeat thoughts under several of these names.
+  // Some upstreams repeat the reasoning under several of these names.
   return tokens + Math.max(reasoning, reasoning_content, thinking)
 }
 

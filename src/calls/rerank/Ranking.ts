@@ -6,9 +6,8 @@
  * - Tokens are bounded by the bytes: one token for each byte of the documents, plus the bytes of the query for every document. Searches are bounded
  *   by the number of documents divided by `documents_per_search`, where a long document counts as several. The call reserves both bounds.
  * - The service accepts a reported search count up to its bound. It accepts a reported token count up to `max_input_tokens` per document, because
- *   upstreams may add tokens. If a document's own bound is higher, that bound applies instead, because upstreams may split the document. Token counts
- *   are read from `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, and search counts from
- *   `meta.billed_units.search_units`.
+ *   upstreams may add tokens. If a document's bound is higher, it applies instead, because upstreams may split the document. Token counts are read
+ *   from `usage.prompt_tokens`, `usage.total_tokens` or `meta.billed_units.input_tokens`, and search counts from `meta.billed_units.search_units`.
  * - `return_documents` also works with upstreams that do not support it.
  */
 import { Either, Schema } from "effect"
@@ -27,7 +26,7 @@ export const RerankRequest = Schema.Struct({
   model: Schema.String,
   query: Schema.String,
   documents: Schema.Array(Document),
-  /** The number of best documents to return. By default, all are returned. */
+  /** The number of documents to return, best first. By default, all are returned. */
   top_n: Schema.optional(Schema.NullOr(Schema.Int)),
   return_documents: Schema.optional(Schema.NullOr(Schema.Boolean))
 }).annotations({ identifier: "RerankRequest" })
@@ -47,7 +46,7 @@ export const RerankAnswer = Schema.Struct({
   )
 }).annotations({ identifier: "RerankAnswer" })
 
-/** The quantities that determine a request's price. */
+/** The quantities that determine a request's cost. */
 export interface Amounts {
   readonly tokens: number
   readonly searches: number
@@ -57,26 +56,26 @@ export interface Amounts {
 export interface Asked {
   readonly model: RerankModel
   readonly request: RerankRequest
-  /** The length of each document, in bytes. */
+  /** The documents' lengths, in bytes. */
   readonly lengths: Uint32Array
   /** The amounts to reserve. */
   readonly most: Amounts
-  /** The highest token count to accept from the upstream. */
+  /** The maximum token count to accept from the upstream. */
   readonly context: number
   readonly estimate: Amounts
 }
 
 const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
 
-/** The facts about a request that require its long members. */
+/** Facts derived from a request's long members. */
 export interface RerankFacts {
   /** The query's length in bytes, or 0 if it is not a non-empty string. */
   readonly query: number
   /** The number of documents, or 0 if there is no array of them. */
   readonly documents: number
-  /** The length of each document, up to the first invalid one. */
+  /** The documents' lengths in bytes, up to the first invalid one. */
   readonly lengths: Uint32Array
-  /** The refusal of a field that changes the vendor's bill. */
+  /** The error for a field that changes the vendor's bill, if there is one. */
   readonly billed: Refusal | undefined
 }
 
@@ -96,8 +95,8 @@ export const factsOf = (request: unknown): RerankFacts => {
 }
 
 /**
- * Validates a request and computes its bounds. `Left` holds the first broken rule. If the facts are given, the request's long members may have other
- * values of the same types.
+ * Validates a request and computes its bounds. `Left` holds the first violation. With `facts`, the request's long members may have placeholder values
+ * of the same types.
  */
 export const askedOf = (
   models: ReadonlyArray<RerankModel>,
@@ -132,7 +131,7 @@ export const askedOf = (
   })
 }
 
-/** Returns the first rule that the query or the documents break, with its field. */
+/** Returns the first constraint that the query or the documents violate, with its field, if any. */
 const brokenRule = (
   { documents_max }: RerankModel,
   { documents, lengths, query }: RerankFacts
@@ -144,7 +143,7 @@ const brokenRule = (
   return wrong === documents ? undefined : [`documents.${wrong}`, "must be a string, or an object with a string `text`"]
 }
 
-/** Counts the bytes of a document. For an object, all members count, because a vendor may read more than `text`. */
+/** Counts a document's bytes. All members of an object count, because a vendor may read more than `text`. */
 const bytesOf = (document: unknown): number =>
   Buffer.byteLength(typeof document === "string" ? document : JSON.stringify(document))
 
@@ -173,14 +172,14 @@ const amountsOf = (
 /** The typical response size per document, in bytes. */
 const resultBytes = 100
 
-/** Estimates the response size in bytes. A returned document is no longer than the one in the request. */
+/** Estimates the response size in bytes. A returned document is at most as long as the request's document. */
 export const answerBytesOf = ({ lengths, request: { return_documents, top_n } }: Asked): number => {
   const results = Math.min(top_n ?? lengths.length, lengths.length)
   const held = return_documents === true ? lengths.reduce((sum, bytes) => sum + bytes, 0) : 0
   return results * resultBytes + held
 }
 
-/** Returns the defect of a response, for the log, or `undefined` if the response ranks the request's documents. */
+/** Returns a response's defect, for the log, or `undefined` if the response ranks the request's documents. */
 export const faultIn =
   ({ lengths }: Asked) =>
   ({ results }: Readonly<Record<string, unknown>>): string | undefined => {

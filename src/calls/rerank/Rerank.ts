@@ -15,7 +15,7 @@ import type { RerankModel } from "./Settings.ts"
 
 export interface RerankCall extends SingleCall<RerankRequest> {}
 
-/** A response: `{ results: [{ index, relevance_score }] }`. The bytes are the upstream's own unless the service had to add requested documents. */
+/** A response: `{ results: [{ index, relevance_score }] }`. Its bytes are the upstream's unless the service had to add requested documents. */
 export interface Reranked extends SingleAnswer {}
 
 export type RerankProblem = SingleProblem
@@ -23,7 +23,7 @@ export type RerankProblem = SingleProblem
 export interface RerankContract {
   /** Fails with `InvalidRequest` for an invalid request and with `UnknownModel`, a kind of `InvalidRequest`, for an unknown model. */
   readonly rerank: (call: RerankCall) => Effect.Effect<Reranked, RerankProblem>
-  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if a model is free or none is configured. */
   readonly least: Nano
 }
 
@@ -68,7 +68,7 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
     : [{ quantity: "units", unit: "search", price: search_price } as const])
 ]
 
-/** Returns the call's usage. The amounts are marked as estimated if the response does not report a quantity that has a price. */
+/** Returns the call's usage, marked as estimated if a quantity with a price is not reported or not plausible. */
 const usedBy = (
   { context, estimate, model, most }: Asked,
   provider: string,

@@ -1,9 +1,9 @@
-/** The functions for rerank calls on the thread for long bodies. */
+/** The rerank calls' functions on the long-body thread. */
 import { completing, reading, responseOf } from "../embeddings/ThreadWork.ts"
 import { parse as parseObject } from "../../upstream/wire/Failures.ts"
 import { factsOf, longMembers, withDocuments } from "./Ranking.ts"
 
-/** The functions by the names of their tasks. */
+/** The functions by task name. */
 export const rerankWork = {
   read_rerank: reading("documents", factsOf),
   complete_rerank: completing((response, request) =>

@@ -2,7 +2,7 @@
 import type { Item } from "../dialects/responses/Prompt.ts"
 import type { TypedEvent } from "../engine/Events.ts"
 
-/** The tokens that the upstream reports. The receipt and the usage record state the charge. */
+/** The usage that the upstream reports. The charge is in the receipt and the usage record. */
 export interface ResponseUsage {
   readonly input_tokens?: number
   readonly output_tokens?: number

@@ -1,12 +1,12 @@
 /**
- * Serves OpenAI's newer Responses protocol.
+ * Serves OpenAI's Responses protocol.
  *
  * Where the specification is silent:
  * - If the upstream stores responses for callers (`keeps_responses`), it receives the client's `store`. If the client does not set `store`, the
- *   vendor's default applies. OpenAI stores responses by default. Other upstreams receive `store: false`, and the service refuses
+ *   vendor's default applies. OpenAI stores responses by default. Other upstreams receive `store: false`, and the service rejects
  *   `previous_response_id`, `conversation` and references to items. An id belongs to the tenant and account that received it (`calls/prompts/Kept`).
  *   A request with another caller's id gets a 404 and never reaches the vendor.
- * - `background` is refused, because a response that is fetched later cannot be charged.
+ * - `background` is rejected, because a response that is fetched later cannot be charged.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -24,12 +24,12 @@ import { responses } from "../dialects/responses/Protocol.ts"
 
 export interface ResponseCall extends Call<ResponsesPrompt> {}
 
-/** The Responses service. Refusals and interruption are the same as in `EngineContract`. */
+/** The Responses service. Errors and interruption are the same as in `EngineContract`. */
 export interface ResponsesContract {
   readonly create: (call: ResponseCall) => Effect.Effect<Completed<ModelResponse>, ChatProblem | Kept.NotHandedOut>
   /** Returns once an upstream has begun to respond. */
   readonly stream: (call: ResponseCall) => Effect.Effect<Streamed<ResponseEvent>, ChatProblem | Kept.NotHandedOut>
-  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if a model is free or none is configured. */
   readonly least: Nano
 }
 
@@ -42,7 +42,10 @@ const make = Effect.gen(function* () {
   const catalogue = yield* Models
   const kept = Kept.make(yield* SqlClient)
 
-  /** Fails with `NotHandedOut` if a request contains an id that its caller never received. A short prompt has not been validated yet. */
+  /**
+   * Fails with `NotHandedOut` if a request contains an id that its caller has not received or that has expired. A short prompt has not been validated
+   * yet.
+   */
   const checked = Effect.fnUntraced(function* ({ caller, prompt }: ResponseCall) {
     const named = prompt instanceof LongPrompt ? prompt.valid.long!.named : namedIn(prompt)
     const unknown = yield* kept.unknownAmong(caller, named, yield* Clock.currentTimeMillis)

@@ -1,4 +1,4 @@
-/** The task of searches for the thread for long bodies, and its result. `ThreadWork` does it. */
+/** The searches' task for the long-body thread, and its result. `ThreadWork` performs it. */
 import type { SearchResult } from "../../upstream/search/SearchVendor.ts"
 import type { Task } from "../threads/Task.ts"
 import type { SearchVendorName } from "./Provider.ts"

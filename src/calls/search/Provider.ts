@@ -1,4 +1,4 @@
-/** The supported search vendors, and the price of a query at a provider. */
+/** The supported search vendors, and the query prices. */
 import type { UnitPrice } from "../../kernel/Price.ts"
 import { brave } from "../../upstream/search/Brave.ts"
 import type { SearchVendor } from "../../upstream/search/SearchVendor.ts"
@@ -20,9 +20,7 @@ export const pricesByDepth = (vendor: SearchVendorName, price: UnitPrice): Reado
 
 export const defaultDepth = "basic"
 
-/**
- * Returns the price of a query. An unknown depth costs as much as the most expensive one, because the provider may accept it at an unknown price.
- */
+/** Returns a query's price. An unknown depth costs as much as the most expensive one, because the provider may accept it at an unknown price. */
 export const priceOf = ({ price, price_by_depth }: SearchProvider, depth: string): UnitPrice => {
   if (Object.hasOwn(price_by_depth, depth)) return price_by_depth[depth]!
   if (depth === defaultDepth) return price

@@ -1,4 +1,4 @@
-/** The query parameters of a search, and its response. */
+/** The search route's query parameters and response. */
 import { ParseResult, Schema } from "effect"
 
 export const resultsMax = 100

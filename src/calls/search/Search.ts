@@ -2,7 +2,7 @@
  * Searches the web and charges per query.
  *
  * Where the specification is silent:
- * - A search depth without its own price is charged at the provider's highest depth price. If no depth prices are configured, a Tavily query with
+ * - A search depth without a separate price is charged at the provider's maximum depth price. If no depth prices are configured, a Tavily query with
  *   depth `advanced` counts as two.
  */
 import { Context, Effect, Layer, Redacted } from "effect"
@@ -136,7 +136,7 @@ const make = Effect.gen(function* () {
   return { search } satisfies SearchContract
 })
 
-/** Reads the first results of a response. Another thread reads a long one. Returns `undefined` if the response was lost. */
+/** Reads a response's first results. A separate thread reads a long response. Returns `undefined` if the response was lost. */
 const readResults = (
   body: Buffer,
   { vendor }: SearchProvider,

@@ -1,4 +1,4 @@
-/** The function for searches on the thread for long bodies. */
+/** The searches' function on the long-body thread. */
 import { Either } from "effect"
 import { answerIn } from "../threads/Answer.ts"
 import { bufferOf } from "../threads/Task.ts"
@@ -12,5 +12,5 @@ const read: Work<ReadResultsTask> = ({ body, max_results, vendor }) => {
   return [{ results: results?.slice(0, max_results) }, []]
 }
 
-/** The functions by the names of their tasks. */
+/** The functions by task name. */
 export const searchWork = { read_results: read }

@@ -33,8 +33,8 @@ export const SpeechHttp = HttpApiBuilder.group(
     const providers = yield* SpeechProviders
 
     /**
-     * Creates a route. `route` is its name in the hashes of idempotent requests, `read` parses the body, `endpoint` is its name in usage records, and
-     * `shape` formats refusals.
+     * Creates a route. `route` scopes its idempotency keys, `read` parses the body, `endpoint` is the route's name in usage records, and `shape`
+     * formats errors.
      */
     const speak = (
       route: string,

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { endUserFields } from "../metered/EndUser.ts"
 
-/** The content type of each format. */
+/** Content types, by format. */
 export const formats = {
   mp3: "audio/mpeg",
   opus: "audio/opus",
@@ -29,7 +29,7 @@ export const voices = [
 ] as const
 
 const oneOf = <const T extends string>(values: ReadonlyArray<T>) =>
-  // The formatter's own message would list only the first value.
+  // The formatter's default message would list only the first value.
   Schema.Literal(...values).annotations({
     message: () => ({ message: `must be one of ${values.join(", ")}`, override: true })
   })
@@ -86,7 +86,7 @@ const voiceNameMax = 100
 export const OpenAiSpeechRequest = Schema.Struct({
   input: Input,
   model: ModelId,
-  /** Each provider offers its own voices and rejects all others. */
+  /** Each provider offers different voices and rejects all others. */
   voice: Schema.String.pipe(Schema.filter((name) => name !== "" && name.length <= voiceNameMax)).annotations({
     message: () => ({ message: `must be the name of a voice, at most ${voiceNameMax} characters long`, override: true })
   }),
@@ -95,7 +95,7 @@ export const OpenAiSpeechRequest = Schema.Struct({
   stream_format: Schema.optionalWith(oneOf(["audio", "sse"]), { default: () => "audio" as const })
 }).annotations({ identifier: "OpenAiSpeechRequest", parseOptions: { onExcessProperty: "error" } })
 
-/** A request to any speech route. It defaults to the first provider and that provider's first model. */
+/** A request to any speech route. The default is the first provider and its first model. */
 export interface SpeechRequest extends Omit<Schema.Schema.Type<typeof ToolSpeechRequest>, "voice"> {
   readonly voice: string
   /** Whether the response is audio bytes (the default) or events that contain them. */

@@ -46,9 +46,9 @@ export interface SpeechAudio {
   readonly content_type: string
   /** The price of the complete text, in nano-USD. If the upstream's audio ends early, the call is free. */
   readonly cost: Nano
-  /** The id of the usage record that is written when the audio ends. */
+  /** The id of the usage record, which is written when the audio ends. */
   readonly usage_id: string
-  /** The rate limits of the call; absent if no budget applies to it. */
+  /** The call's rate limits; absent if no budget applies to it. */
   readonly rates?: RatesAt | undefined
   /** Waits for the audio to end and the call to be settled. */
   readonly receipt: Effect.Effect<Receipt, BooksUnavailable>

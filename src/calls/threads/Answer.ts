@@ -1,11 +1,11 @@
-/** Parses long responses of vendors on the thread for long bodies. */
+/** Parses long vendor responses on the long-body thread. */
 import { Either } from "effect"
 import { exceeded } from "../../kernel/JsonText.ts"
 import { readJson } from "../../upstream/wire/Failures.ts"
 import type { VendorJson } from "../../upstream/wire/Failures.ts"
 
 /**
- * The maximum number of values and names in a response. A few bytes of JSON can take a hundred bytes of the heap, and running out of memory inside
+ * The maximum number of values and names in a response. A few bytes of JSON can take a hundred bytes of heap, and running out of memory inside
  * `JSON.parse` would end the whole process instead of this thread.
  */
 const partsMax = 4_000_000

@@ -1,4 +1,4 @@
-/** Locates the code of the thread for long bodies: a file next to the bundle. The single executable replaces this module. */
+/** Locates the long-body thread's code: a file next to the bundle. The single executable replaces this module. */
 import { Worker } from "node:worker_threads"
 import type { WorkerOptions } from "node:worker_threads"
 

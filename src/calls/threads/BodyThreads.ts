@@ -1,12 +1,12 @@
 /**
- * Runs the thread for long bodies. The main thread moves a body's memory to it and gets a short result and bytes back, so neither thread copies them.
+ * Runs the long-body thread. The main thread moves a body's memory to it and gets a short result and bytes back, so neither thread copies them.
  *
  * Responses come before requests, because a call is settled only once its response is read. Apart from that, accounts take turns. The byte budget
  * limits the number and bytes of the tasks, because each body holds a share of it until its call ends (`http/transport/Bytes`).
  *
  * If the thread ends during a task, or has not finished it after a minute, the task fails, and the next one starts another thread. The thread also
- * ends after ten idle seconds, which frees its memory. An exiting process does not wait for it: a shutdown waits for the calls, and these wait for
- * their tasks.
+ * ends after ten idle seconds, to free its memory. An exiting process does not wait for the thread: a shutdown waits for the calls, and each call
+ * waits for its tasks.
  */
 import { Effect } from "effect"
 import type { Worker } from "node:worker_threads"
@@ -14,7 +14,7 @@ import { Busy, busyFor } from "../../kernel/Busy.ts"
 import { startBodies } from "./BodyThreadCode.ts"
 import type { Failed, Task } from "./Task.ts"
 
-/** The maximum length of a body that is parsed on the main thread. */
+/** The maximum length of a body to parse on the main thread, in bytes. */
 export const parsedMax = 256 * 1024
 
 interface Job {
@@ -22,14 +22,14 @@ interface Job {
   readonly done: (done: object | undefined) => void
 }
 
-/** The thread's heap limit, in megabytes. The limits on a body's length and parts keep it far below. */
+/** The thread's heap limit, in megabytes. The limits on a body's length and parts keep the heap far smaller. */
 const heapMax = 768
 /** The idle time after which the thread stops, in milliseconds. */
 const idleMax = 10_000
-/** The time after which an unfinished task ends the thread, in milliseconds. The largest bodies take a few seconds, also on a slow machine. */
+/** The time after which an unfinished task ends the thread, in milliseconds. The largest bodies take a few seconds, even on a slow machine. */
 const taskMax = 60_000
 
-/** The waiting jobs of each account. The first account is the next one. */
+/** The queued jobs, by account. The first account is served next. */
 type Waiting = Map<string, Array<Job>>
 const responses: Waiting = new Map()
 const requests: Waiting = new Map()
@@ -39,8 +39,8 @@ let worker: Worker | undefined
 let limit: NodeJS.Timeout | undefined
 
 /**
- * Does a task on the thread. The task's body is moved there and cannot be read here any more. `account` names the account that takes its turn. Returns
- * `undefined` if the task ended the thread.
+ * Performs a task on the thread. The task's body is moved there and can no longer be read here. Accounts take turns. Returns `undefined` if the
+ * thread ended during the task.
  */
 export const onThread = <Done extends object>(
   task: Task<Done>,
@@ -56,24 +56,26 @@ export const onThread = <Done extends object>(
     return Effect.sync(() => leave(waiting, account, job))
   })
 
-/** The request's bytes are gone, because the thread ended while it had them. */
+/** The request's bytes were lost, because the thread ended while it had them. */
 export const lost = new Busy({
   message: "the request could not be read beside other large requests; try again shortly",
   retry_after: busyFor
 })
 
-/** Does a task that the request requires (see `onThread`). Like an error on this thread, an error on the other thread is a defect. */
+/** Performs a request's task (see `onThread`). Like an error on this thread, an error on the other thread is a defect. */
 export const doneOnThread = <Done extends object>(task: Task<Done>, account: string): Effect.Effect<Done, Busy> =>
   Effect.flatMap(onThread(task, account), (done): Effect.Effect<Done, Busy> => {
     if (done === undefined) return Effect.zipRight(Effect.logError("the thread for large bodies ended"), lost)
     return "failed" in done ? Effect.die(new Error(done.failed)) : Effect.succeed(done)
   })
 
-/** Does a task that reads a response (see `onThread`). Returns `undefined` if the response was lost, because the thread ended or its code failed. */
+/**
+ * Performs a task that reads a response (see `onThread`). Returns `undefined` if the response was lost, because the thread ended or its code failed.
+ */
 export const readOnThread = <Done extends object>(task: Task<Done>, account: string): Effect.Effect<Done | undefined> =>
   Effect.map(onThread(task, account, responses), (done) => (done === undefined || "failed" in done ? undefined : done))
 
-/** Forgets a job that has not begun. */
+/** Removes a job that has not begun. */
 const leave = (waiting: Waiting, account: string, job: Job): void => {
   const jobs = waiting.get(account)?.filter((one) => one !== job)
   if (jobs === undefined) return
@@ -81,7 +83,7 @@ const leave = (waiting: Waiting, account: string, job: Job): void => {
   else waiting.set(account, jobs)
 }
 
-/** Takes the next job. Its account then waits for its next turn behind all others. */
+/** Dequeues the next job and moves its account to the end of the queue. */
 const taken = (waiting: Waiting): Job | undefined => {
   const [first] = waiting
   if (first === undefined) return undefined
@@ -98,7 +100,7 @@ const next = (): void => {
   if (current === undefined) return
   const { task } = current
   const moved = [task.body, ...(task.beside === undefined ? [] : [task.beside])].map(({ buffer }) => buffer)
-  // A message with memory that was moved already would never arrive.
+  // A message whose memory was already moved would never arrive.
   if (moved.some(({ byteLength }) => byteLength === 0)) {
     return ended({ failed: "the body is empty or was moved already" })
   }
@@ -124,7 +126,7 @@ const begun = (): Worker => {
   return thread.on("message", answered).on("messageerror", over).on("error", over).on("exit", over)
 }
 
-/** Ends the thread, and the current task without a result. */
+/** Ends the thread, and ends the current task without a result. */
 const stop = (): void => {
   const thread = worker
   worker = undefined
@@ -146,6 +148,6 @@ const ended = (done: object | undefined): void => {
   next()
 }
 
-/** Returns the bytes in a buffer of their own, whose memory can be moved. */
+/** Returns the bytes in a separate buffer, whose memory can be moved. */
 export const movable = (bytes: Buffer): Uint8Array =>
   bytes.byteLength === bytes.buffer.byteLength ? bytes : Uint8Array.from(bytes)

@@ -1,16 +1,16 @@
-/** Takes long strings out of a value on the thread for long bodies. The main thread sends their bytes upstream (`upstream/wire/LongText`). */
+/** Extracts long strings from a value on the long-body thread. The main thread sends their bytes upstream (`upstream/wire/LongText`). */
 import { randomUUID } from "node:crypto"
 import type { LongTexts } from "../../upstream/wire/LongText.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
 import { bufferOf } from "./Task.ts"
 
-/** The minimum length of a long string. */
+/** The minimum length of a long string, in characters. */
 const longLeast = 64 * 1024
 
-/** Long strings as JSON without their quotes, by the strings in their places. */
+/** Long strings as JSON without their quotes, by placeholder. */
 export type Texts = ReadonlyMap<string, Uint8Array>
 
-/** A value with short strings in place of its long ones. */
+/** A value with placeholders instead of its long strings. */
 export interface Shortened<A> {
   readonly value: A
   readonly texts: Texts

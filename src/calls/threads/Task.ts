@@ -1,23 +1,23 @@
-/** The form of all tasks of the thread for long bodies. Each room defines its own tasks and their results. */
+/** The form of the long-body thread's tasks. Each room defines its tasks and their results. */
 
 /** A task. `Done` is the type of its result. */
 export interface Task<Done extends object> {
-  /** The name of the function that does the task. `calls/BodyThread` lists them. */
+  /** The name of the function that performs the task. `calls/BodyThread` lists them. */
   readonly how: string
-  /** The bytes that move to the thread. They cannot be empty. */
+  /** The bytes to move to the thread. They must not be empty. */
   readonly body: Uint8Array
-  /** More bytes that move to the thread. */
+  /** More bytes to move to the thread. */
   readonly beside?: Uint8Array | undefined
-  /** Never set. It connects a task's type to the type of its result. */
+  /** Never set. It connects a task's type to its result's type. */
   readonly done?: Done
 }
 
-/** The thread could not do a task, because its code threw an error with this message. */
+/** The thread could not perform a task, because its code threw an error with this message. */
 export interface Failed {
   readonly failed: string
 }
 
-/** The members of an `InvalidRequest`. An error would lose them on its way to another thread. */
+/** The members of an `InvalidRequest`, because an error passed to another thread would lose them. */
 export interface Refusal {
   readonly message: string
   readonly field: string
@@ -29,10 +29,10 @@ export const refusalOf = ({ field, message, rule }: Refusal): Refusal => ({ fiel
 /** A task's result, and its buffers that move to the main thread. */
 export type Outcome<Done extends object> = readonly [done: Done, moved: ReadonlyArray<Uint8Array>]
 
-/** A function of the thread, for any task. */
+/** A thread function for any task. */
 export type AnyWork = (task: never) => Outcome<object>
 
-/** A function of the thread. */
+/** A thread function. */
 export type Work<T extends Task<object>> = (task: T) => Outcome<NonNullable<T["done"]>>
 
 /** Wraps bytes that another thread has sent. */

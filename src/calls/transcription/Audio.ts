@@ -1,4 +1,4 @@
-/** The audio of a call, and the form for the upstream. The form is generated while the audio is read. */
+/** A call's audio, and the upstream's form. The form is generated while the audio is read. */
 import { createReadStream } from "node:fs"
 import { Readable } from "node:stream"
 import { tagBytesOf } from "../../kernel/AudioForm.ts"
@@ -23,7 +23,7 @@ export const lengthInBytes = (audio: Audio): number => ("bytes" in audio ? audio
 /** The maximum number of tags before the audio. Most files have one. */
 const tagsMax = 4
 
-/** Counts the audio's duration from its frames, in seconds. The result is infinite for a stream or if the frames cannot be counted. */
+/** Computes the audio's duration from its frames, in seconds. The result is infinite for a stream or if the frames cannot be counted. */
 export const secondsIn = async (audio: Audio): Promise<number> => {
   let start = 0
   for (let tags = 0; tags <= tagsMax; tags++) {
@@ -51,7 +51,7 @@ const chunksOf = (audio: Audio, start: number): Iterable<Buffer> | AsyncIterable
   return start < byteLength ? [Buffer.from(buffer, byteOffset + start, byteLength - start)] : []
 }
 
-/** Destroys the audio's stream, if it has one. */
+/** Destroys the audio's stream, if there is one. */
 export const release = (audio: Audio): void => {
   if ("stream" in audio) audio.stream.destroy()
 }

@@ -1,4 +1,4 @@
-/** The task of transcriptions for the thread for long bodies, and its result. `ThreadWork` does it. */
+/** The transcriptions' task for the long-body thread, and its result. `ThreadWork` performs it. */
 import type { Task } from "../threads/Task.ts"
 import type { Subtitles } from "./Formats.ts"
 import type { TranscriptionChoice } from "./Transcription.ts"
@@ -16,6 +16,6 @@ export interface TranscriptDone {
   readonly usage: unknown
   /** The subtitles, if the task requires segments. */
   readonly subtitles: Subtitles | undefined
-  /** The response's JSON, which returns to the main thread. */
+  /** The response's JSON, handed back to the main thread. */
   readonly body: Uint8Array
 }

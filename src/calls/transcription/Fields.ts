@@ -1,4 +1,4 @@
-/** The response of the transcription routes, and their form fields except the file. */
+/** The transcription routes' response, and their form fields except the file. */
 import { Schema } from "effect"
 import { endUserParts } from "../metered/EndUser.ts"
 
@@ -29,7 +29,7 @@ const Language = Schema.optional(
   Schema.String.pipe(Schema.pattern(/^[a-z]{2}$/, { message: () => "must be an ISO 639-1 code, such as en" }))
 )
 
-/** The fields of the service's own route, except the file. */
+/** The fields of the service's route, except the file. */
 export const TranscriptionFields = Schema.Struct({ model: text, ...shared, language: Language, provider: text })
 export interface TranscriptionFields extends Schema.Schema.Type<typeof TranscriptionFields> {}
 
@@ -57,7 +57,7 @@ export const OpenAiTranscriptionFields = Schema.Struct({
 /** The fields of a translation into English, except the file. */
 export const OpenAiTranslationFields = Schema.Struct({ model: ModelId, ...shared }).annotations(strictly)
 
-/** The decoded fields of either of OpenAI's routes. */
+/** The decoded fields of OpenAI's routes. */
 export interface OpenAiFields extends Schema.Schema.Type<typeof OpenAiTranscriptionFields> {}
 
 const answer = {

@@ -40,8 +40,8 @@ export const formFrom = (source: Readable, type: string, path: string): Effect.E
 type Outcome = Effect.Effect<Form, FormProblem>
 
 /**
- * A form that is being read. Reading ends only once: at the last boundary, when the body or connection ends early, or when the form becomes too
- * large.
+ * A form that is being read. Reading ends once: at the last boundary, when the body or connection ends early, when the form is too large or invalid,
+ * or when writing fails.
  */
 class Reading {
   private over = false
@@ -90,7 +90,7 @@ class Reading {
     this.disk.end(() => this.resume(outcome))
   }
 
-  /** Discards the remaining body. Otherwise, the client might not read the response. */
+  /** Discards the remaining body, because the client might otherwise not read the response. */
   private detach(): void {
     const { source } = this
     source.off("data", this.data).off("end", this.ended).off("close", this.cutShort).off("error", this.failed)
@@ -111,7 +111,7 @@ class Reading {
     this.cutShort()
   }
 
-  /** Called if the body or the connection ends before the last boundary, or if the form cannot be read. */
+  /** Ends reading if the body or the connection ends before the last boundary, or if the form cannot be read. */
   private readonly cutShort = (): void => this.end(unreadable)
 
   private readonly failed = (error: unknown): void => {
@@ -127,7 +127,7 @@ class Reading {
 
   // ---- the parts ------------------------------------------------------------------------------------------------------------------
 
-  /** Runs a step of the parser. The parser throws if the encoding of a file name is invalid. */
+  /** Runs a parser step. The parser throws if a file name's encoding is invalid. */
   private parse(step: () => void): void {
     try {
       step()
@@ -144,7 +144,7 @@ class Reading {
 
   private readonly file = (info: Multipasta.PartInfo): ((chunk: Uint8Array | null) => void) => {
     const { filename, name } = dispositionOf(info)
-    // The user chose no file.
+    // The client selected no file.
     if (filename === "") return ignore
     if (name !== "file") this.texts[name] = null
     if (name !== "file" || this.audio !== undefined) return ignore

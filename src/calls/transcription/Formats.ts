@@ -1,4 +1,4 @@
-/** Formats transcripts as OpenAI's route does. Subtitles are built from the provider's timed segments. */
+/** Formats transcripts like OpenAI's route. Subtitles are built from the provider's timed segments. */
 import { isObject } from "../../upstream/wire/Failures.ts"
 import type { TranscriptFormat } from "./Fields.ts"
 import type { Transcript, TranscriptionChoice } from "./Transcription.ts"
@@ -19,7 +19,7 @@ const isSegment = (value: unknown): value is Segment =>
 
 const isTime = (value: unknown): boolean => typeof value === "number" && value >= 0 && Number.isFinite(value)
 
-/** Returns the defect of a response, for the log. */
+/** Returns a response's defect, for the log. */
 export const faultIn = (
   answer: Readonly<Record<string, unknown>>,
   detail: TranscriptionChoice["detail"]
@@ -28,7 +28,7 @@ export const faultIn = (
   return detail === "segments" && segmentsIn(answer) === undefined ? "the response contains no segments" : undefined
 }
 
-/** The segments of a response in both formats of subtitles. */
+/** A response's segments in both subtitle formats. */
 export interface Subtitles {
   readonly srt: string
   readonly vtt: string

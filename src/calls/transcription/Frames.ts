@@ -1,15 +1,15 @@
 /**
- * Measures the duration of audio by its frames. Only formats that cannot hide audio from this count are supported: MP3, WAV and AMR (`Packed`), FLAC,
+ * Measures audio duration by counting frames. Only formats that cannot hide audio from this count are supported: MP3, WAV and AMR (`Packed`), FLAC,
  * and Opus and Vorbis in Ogg. In FLAC, Opus and Vorbis, silence takes almost no bytes and a header can be false, so each frame is read as a decoder
  * would read it.
  */
 import { isMp3, isWave } from "../../kernel/AudioForm.ts"
 import { Amr, amrNarrow, amrWide, Mp3, Wave } from "./Packed.ts"
 
-/** Counts a file's frames while the file is read. */
+/** Counts a file's frames as the file is read. */
 export interface Frames {
   readonly take: (bytes: Buffer) => void
-  /** Returns the longest possible duration so far, in seconds; `Infinity` if it is unknown. */
+  /** Returns the maximum duration so far, in seconds, or `Infinity` if it is unknown. */
   readonly seconds: () => number
 }
 
@@ -28,7 +28,7 @@ export const framesOf = (head: Buffer): Frames | undefined => {
 
 // ---- FLAC -----------------------------------------------------------------------------------------------------------------------
 
-/** The longest frame header, in bytes. */
+/** The maximum length of a frame header, in bytes. */
 const headerMax = 16
 const rates = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000]
 
@@ -63,7 +63,7 @@ const flac = (head: Buffer): Frames => {
   }
 }
 
-/** Returns the duration of the frame that begins at `at`, in seconds; 0 if there is no valid frame header. */
+/** Returns the duration in seconds of the frame that begins at `at`, or 0 if there is no valid frame header. */
 const secondsAt = (bytes: Buffer, at: number, usual: number): number => {
   if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xfe) !== 0xf8) return 0
   const [size, rate] = [bytes[at + 2]! >> 4, bytes[at + 2]! & 0x0f]
@@ -92,7 +92,7 @@ const samplesOf = (size: number, bytes: Buffer, at: number): number => {
   return size < 6 ? 576 << (size - 2) : 256 << (size - 8)
 }
 
-/** Returns the length of a frame number in bytes, from its first byte; 0 if that byte is invalid. */
+/** Returns a frame number's length in bytes, determined by its first byte, or 0 if that byte is invalid. */
 const numberBytes = (first: number): number => {
   if (first < 0x80) return 1
   const ones = Math.clz32(~(first << 24))
@@ -106,7 +106,7 @@ const pageHead = 27
 const streamsMax = 100
 /** The page flag that marks the beginning of a stream. */
 const beginning = 0x02
-/** The number of bytes to store of each packet. In Vorbis, these bytes contain the sample rate and the longest block size. */
+/** The number of bytes to buffer of each packet. In Vorbis, these bytes contain the sample rate and the maximum block size. */
 const packetHead = 30
 
 interface Stream {
@@ -117,7 +117,7 @@ interface Stream {
   block: number
   packets: number
   seconds: number
-  /** The first bytes of the current packet. */
+  /** The current packet's first bytes. */
   packet: Buffer
   first: number | undefined
   last: number
@@ -223,7 +223,7 @@ const celtMillis = [2.5, 5, 10, 20]
 /** The maximum duration of an Opus packet, in seconds. */
 const opusMost = 0.12
 
-/** Returns the duration of an Opus packet in seconds, from its first two bytes. */
+/** Returns an Opus packet's duration in seconds, determined by its first two bytes. */
 const opusSeconds = ([first, second]: Buffer): number => {
   if (first === undefined) return 0
   const [config, code] = [first >> 3, first & 3]

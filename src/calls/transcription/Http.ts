@@ -1,4 +1,4 @@
-/** The transcription routes. They write the audio of a form to disk. */
+/** The transcription routes. They write a form's audio to disk. */
 import { HttpApiBuilder } from "@effect/platform"
 import type { FileSystem, Path } from "@effect/platform"
 import { Effect, Either } from "effect"
@@ -75,7 +75,7 @@ export const TranscriptionModelsHttp = HttpApiBuilder.group(
 
 type EndUser = Parameters<typeof forEndUser>[1]
 
-/** Creates a route from its name, its form fields, the call, the reply, and the shape of its refusals. The name scopes its idempotency keys. */
+/** Creates a route. `name` scopes its idempotency keys, and `shape` formats its errors. */
 const route = <Fields extends EndUser, I>(
   { disk, idempotency, ifAffordable, transcription }: Parts,
   name: string,
@@ -89,7 +89,7 @@ const route = <Fields extends EndUser, I>(
     const { bytes, content_type, fields, fingerprint, name: file, path } = yield* received(inbound)
     const call = yield* asked(fields)
     const named = yield* forEndUser(caller, fields)
-    // A request for an unknown model is refused first, even if its key was used before.
+    // A request for an unknown model is rejected first, even if its key was used before.
     yield* transcription.quote(call, bytes)
     const audio = { name: file, content_type, path, length: bytes }
     return yield* idempotency.once(
@@ -140,7 +140,7 @@ const openAi = <I>(parts: Parts, name: string, schema: Schema.Schema<OpenAiField
     openAiRefusal
   )
 
-/** The part of the call that a form's fields define. */
+/** The call's properties that the form fields define. */
 type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside" | "room">
 
 const askedOf = ({ language, model, prompt, provider, temperature }: TranscriptionFields): Asked => ({

@@ -12,7 +12,7 @@ import { bytesASecond } from "../../kernel/AudioForm.ts"
 
 export const fileBytesMax = 25 * 1024 * 1024
 
-/** The bounds on the duration of a file. */
+/** The bounds on a file's duration. */
 export interface Extent {
   /** The seconds to reserve. The charge never exceeds them. */
   readonly most: number
@@ -42,7 +42,7 @@ const secondsEstimated = (bytes: number, text: string): number =>
 
 /** The audio's duration, if known, and the seconds to charge. */
 export interface Length {
-  /** The provider's own figure in seconds, if it is plausible. */
+  /** The provider's figure in seconds, if it is plausible. */
   readonly duration: number | undefined
   readonly seconds: number
   readonly usage_source: "provider" | "estimated"

@@ -32,7 +32,7 @@ abstract class Walk implements Frames {
     this.rest = all.subarray(Math.min(at, all.length))
   }
 
-  /** Returns the number of bytes from the next, incomplete header on. */
+  /** Returns the number of buffered bytes, which begin with an incomplete header. */
   protected left(): number {
     return this.rest.length
   }

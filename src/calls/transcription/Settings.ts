@@ -14,7 +14,7 @@ export const TranscriptionModel = readAs(
     translates: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     /**
      * The minimum number of seconds to reserve for audio that the service cannot count, such as M4A and WebM. The provider's duration is accepted up
-     * to the reservation, so this value should be the longest audio that the provider accepts. Two hours fit into 25 MiB at 30 kbit/s.
+     * to the reservation, so this value should be the maximum duration that the provider accepts. Two hours fit into 25 MiB at 30 kbit/s.
      */
     max_seconds: Schema.optionalWith(Schema.Int.pipe(Schema.between(1, 1_000_000)), { default: () => 7_200 }),
     usd_per_minute: UsdPer(1)

@@ -1,4 +1,4 @@
-/** The function for transcriptions on the thread for long bodies. */
+/** The transcriptions' function on the long-body thread. */
 import { Either } from "effect"
 import { answerIn } from "../threads/Answer.ts"
 import { bufferOf } from "../threads/Task.ts"
@@ -18,7 +18,7 @@ const read = ({ body, detail }: ReadTranscriptTask): TranscriptDone => {
     text: value.text as string,
     usage: value.usage,
     subtitles: detail === "segments" ? subtitlesOf(value) : undefined,
-    // The bytes differ from the body if that contains numbers that JSON does not allow.
+    // The bytes differ from the body if the body contains numbers that JSON does not allow.
     body: bytes.buffer === body.buffer ? body : new Uint8Array(bytes)
   }
 }
@@ -28,5 +28,5 @@ const transcript: Work<ReadTranscriptTask> = (task) => {
   return [done, [done.body]]
 }
 
-/** The functions by the names of their tasks. */
+/** The functions by task name. */
 export const transcriptionWork = { read_transcript: transcript }

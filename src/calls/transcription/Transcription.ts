@@ -90,7 +90,7 @@ export interface ProviderAnswer {
   readonly format: TranscriptionModel["wire_format"]
   readonly bytes: Buffer
   readonly body: Readonly<Record<string, unknown>>
-  /** The parts of a long response that the formats need. Reading `body` parses all of it. */
+  /** A long response's parts that the formats need. Reading `body` parses all of it. */
   readonly long?: LongParts | undefined
 }
 
@@ -102,7 +102,7 @@ export interface LongParts {
 }
 
 export interface TranscriptionQuote {
-  /** The ids of the provider and the model. */
+  /** The provider's and the model's ids. */
   readonly provider: string
   readonly model: string
   /** The amount to reserve for audio that cannot be counted, in nano-USD. Counted audio can reserve less. */
@@ -120,9 +120,9 @@ export type TranscriptionProblem =
   | UpstreamProblem
 
 export interface TranscriptionContract {
-  /** The price of the cheapest possible call, in nano-USD; 0 if any model is free. */
+  /** The price of the cheapest possible call, in nano-USD; 0 if a model is free or none is configured. */
   readonly least: Nano
-  /** Returns the provider, the model, and the most that `bytes` bytes of uncounted audio can cost. */
+  /** Returns the provider, the model, and the maximum cost of `bytes` bytes of uncounted audio. */
   readonly quote: (
     choice: TranscriptionChoice,
     bytes: number
@@ -251,7 +251,7 @@ const sent = (
   )
 }
 
-/** A provider's response as far as it was read. */
+/** The parts of a provider's response that were read. */
 interface ReadAnswer {
   /** The defect that makes the response unusable. */
   readonly fault: string | undefined
@@ -269,7 +269,7 @@ const unusable = (answer: Wire.Whole, fault: string): ReadAnswer => {
 
 const textIn = ({ text }: Readonly<Record<string, unknown>>): string => (typeof text === "string" ? text : "")
 
-/** Reads a response. Another thread reads a long one. Returns `undefined` if the response was lost. */
+/** Reads a response. A separate thread reads a long one. Returns `undefined` if the response was lost. */
 const read = (
   answer: Wire.Whole,
   detail: TranscriptionCall["detail"],
@@ -308,7 +308,7 @@ const readLong = (
   )
 }
 
-/** A long response. Its JSON is parsed only when it is first read. */
+/** A long response. Its JSON is parsed whenever `body` is read. */
 class LongAnswer implements Omit<ProviderAnswer, "format"> {
   readonly bytes: Buffer
   readonly long: LongParts

@@ -1,4 +1,4 @@
-/** Receives an audio file. The file is stored on disk during the call and is never entirely in memory. */
+/** Receives an audio file. The file is on disk during the call and is never entirely in memory. */
 import { FileSystem, Path } from "@effect/platform"
 import { Effect, Either, Schema } from "effect"
 import type { Scope } from "effect"
@@ -17,7 +17,7 @@ export interface Upload<Fields> {
   readonly name: string
   readonly content_type: string
   readonly bytes: number
-  /** A hash of the file and the fields. */
+  /** The hash of the file and the fields. */
   readonly fingerprint: string
 }
 

@@ -1,5 +1,5 @@
 /**
- * Reads and writes complete answers of Bedrock's Converse. Streams use the same stop reasons and errors.
+ * Reads and writes complete responses of Bedrock's Converse. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
  * - `guardrail_intervened` and `content_filtered` become `refusal`, and `model_context_window_exceeded` becomes `length`. Malformed output
@@ -43,7 +43,7 @@ const words: Readonly<Record<StopReason, string>> = {
 
 export const writeStop = (reason: StopReason): string => words[reason]
 
-/** Returns the stop sequence from the additional fields, where Claude reports it. */
+/** Returns the stop sequence, which Claude reports in the additional response fields. */
 export const sequenceOf = (fields: unknown): string | undefined => {
   const { delta, stop_sequence } = objectOf(fields)
   return text(stop_sequence) ?? text(objectOf(delta).stop_sequence)
@@ -56,7 +56,7 @@ const kinds: ReadonlyMap<string, FailureKind> = new Map([
   ["validationException", "invalid_request"]
 ])
 
-/** Builds the failure for an exception. The case of the name's first letter is ignored. */
+/** Converts an exception to a failure, ignoring the case of the name's first letter. */
 export const failureOf = (name: string, json: JsonObject): Failure => ({
   kind: kinds.get(name.slice(0, 1).toLowerCase() + name.slice(1)) ?? "vendor",
   message: wordsOr(json.message, wordsOr(json.originalMessage, `the upstream sent ${name}`))

@@ -1,5 +1,5 @@
 /**
- * Reads and writes the content blocks of Bedrock's Converse. A cache breakpoint is a separate block that follows the block it applies to.
+ * Reads and writes the content blocks of Bedrock's Converse. A cache breakpoint is a separate block after the block to cache.
  *
  * Where the specification is silent:
  * - Characters that Bedrock does not accept are removed from a document's name. The default name is `document`.
@@ -29,7 +29,7 @@ const cacheOf = (block: unknown): CacheMark | undefined => {
   return isObject(cachePoint) ? (cachePoint.ttl === "1h" ? "1h" : "5m") : undefined
 }
 
-/** Returns the blocks other than cache breakpoints, each with its index and the breakpoint that follows it. */
+/** Returns the blocks other than cache breakpoints, each with its index and the breakpoint that follows it, if any. */
 export const marked = (
   blocks: ReadonlyArray<unknown>
 ): ReadonlyArray<{ readonly index: number; readonly block: JsonObject; readonly cache: CacheMark | undefined }> =>

@@ -5,7 +5,7 @@
  * - In a translated request, later instructions are moved to `system`. `parallel_tool_calls`, `user`, `seed`, penalties, `verbosity` and cache keys
  *   are dropped, because Converse has no fields for them. `top_k`, reasoning settings and cache breakpoints are sent only to models that accept them
  *   (Claude: all; Nova: cache breakpoints, and efforts from Nova 2 on; OpenAI: efforts).
- * - Content by URL, audio, custom tools, and a format without a schema are refused. A tool choice that Converse cannot express is also refused:
+ * - Content by URL, audio, custom tools, and a format without a schema are rejected. A tool choice that Converse cannot express is also rejected:
  *   `none` if the conversation contains calls, or a subset of the tools.
  */
 import type {

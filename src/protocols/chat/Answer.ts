@@ -2,7 +2,7 @@
  * Reads and writes complete chat completions. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
- * - If there are several choices, the first is the answer. A choice that ends with `error` is a failure.
+ * - If there are several choices, the first is used. A choice that ends with `error` is a failure.
  * - A refusal becomes `content_filter`, and a vendor's pause becomes `stop`.
  */
 import { Either } from "effect"
@@ -59,7 +59,7 @@ const kindOf = (words: ReadonlyArray<unknown>): FailureKind => {
 
 export const isFailure = (error: unknown): boolean => error !== undefined && error !== null
 
-/** Returns the text of `content`, which is a string or an array of parts. */
+/** Returns the text in `content`, which is a string or an array of parts. */
 export const textsIn = (content: unknown): string =>
   typeof content === "string"
     ? content

@@ -1,10 +1,10 @@
 /**
- * Reads and writes chunks of a streamed chat completion.
+ * Reads and writes the chunks of streamed chat completions.
  *
  * Where the specification is silent:
  * - A tool call begins with the first chunk of its `index`. A chunk with a new id and a name for the same `index` begins another call, because some
- *   servers give every call the index 0. Calls end with the answer, because the deltas of several calls can alternate.
- * - The answer is complete when a chunk contains a finish reason, with or without `[DONE]`. Later chunks are ignored, except for usage and errors.
+ *   servers give every call the index 0. Calls end with the response, because the deltas of several calls can alternate.
+ * - The response is complete when a chunk contains a finish reason, with or without `[DONE]`. Later chunks are ignored, except for usage and errors.
  * - A broken stream ends with a chunk `{ "error": … }` and `[DONE]`, like an untranslated stream.
  */
 import type { JsonObject, Signer } from "../conversation/Conversation.ts"
@@ -25,11 +25,11 @@ interface Call {
   readonly id: string
 }
 
-/** The open part of the answer, other than a tool call. */
+/** The response's open part, other than a tool call. */
 interface Open {
   readonly type: "text" | "refusal" | "thinking"
   readonly part: number
-  /** The `index` of a thought in `reasoning_details`. */
+  /** The `index` of an entry in `reasoning_details`. */
   readonly detail: unknown
 }
 
@@ -161,10 +161,10 @@ const done = "data: [DONE]\n\n"
 const broken = ({ message }: Failure): string =>
   `data: ${JSON.stringify({ error: { message, type: "upstream_error", code: "upstream_error" } })}\n\n${done}`
 
-/** A part of the client's answer that receives deltas. */
+/** A part of the client's response that receives deltas. */
 interface Target {
   readonly type: "text" | "refusal" | "thinking" | "function" | "custom"
-  /** The position among the answer's calls or among its thoughts. */
+  /** The position among the response's tool calls or reasoning parts. */
   readonly number: number
   readonly signer: Signer
   written: boolean

@@ -77,7 +77,7 @@ const readFile = (fields: Fields, { at, part }: Placed): DocumentPart | undefine
   return { type: "document", at, source, name, context: undefined, cache: cacheOf(part.cache_control) }
 }
 
-/** Reads a data URI or plain base64. The type of plain base64 comes from the file's name and defaults to PDF. */
+/** Reads a data URI or plain base64. The type of plain base64 is derived from the file name and defaults to PDF. */
 export const fileSource = (data: string, name: string | undefined): DocumentPart["source"] | undefined =>
   /^data:/i.test(data)
     ? sourceOf(data)
@@ -109,7 +109,7 @@ const readUserPart = (fields: Fields, one: Placed): UserPart | undefined => {
   }
 }
 
-/** Reads the parts of a tool result. OpenAI's protocol allows only text, but some servers also accept images. */
+/** Reads a tool result's parts. OpenAI's protocol allows only text, but some compatible servers also accept images. */
 export const readResultParts = (fields: Fields, at: string, content: unknown): ToolResultPart["content"] =>
   placed(fields, at, content).flatMap((one): ToolResultPart["content"] => {
     if (one.part.type === "text") return [readText(fields, one)]
@@ -168,7 +168,7 @@ const writePart = (fields: Fields, part: Content): JsonObject => {
   }
 }
 
-/** Writes a single text as a plain string. */
+/** Writes the parts. A single text becomes a plain string. */
 export const writeContent = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 1 && first?.type === "text") return first.text
@@ -186,10 +186,7 @@ export const writeCall = (part: Pick<ToolCallPart, "id" | "name" | "arguments" |
         function: { name: part.name, arguments: argumentsText(part) }
       }
 
-/**
- * Writes the message for a tool result. `beside` contains the parts that a tool message cannot contain. They belong in a user message after all
- * results.
- */
+/** Writes a tool result's message. `beside` contains the parts that a tool message cannot contain, for a user message after all results. */
 export const writeResult = (
   fields: Fields,
   part: ToolResultPart

@@ -2,16 +2,16 @@
  * Reads and writes chat completion requests.
  *
  * Where the specification is silent:
- * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `store`, `metadata`, `service_tier` with its
+ * - Some fields are dropped for vendors of other protocols, because they do not affect the response: `store`, `metadata`, `service_tier` with its
  *   default value, `prompt_cache_retention`, `min_p`, `top_a`, `typical_p`, `repetition_penalty`, `include_reasoning`, `usage`, and a message's
- *   `name`. Anthropic's own chat endpoint drops `name` as well. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent
- *   only to vendors that support them.
- * - `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), answers other than text, `functions`, and unknown fields are
- *   refused.
+ *   `name`. Anthropic's chat endpoint drops `name` too. `seed`, penalties, `verbosity`, `prompt_cache_key` and `safety_identifier` are sent only to
+ *   vendors that support them.
+ * - `n` above 1, `logprobs`, `logit_bias` (its keys are one vendor's token ids), output other than text, `functions`, and unknown fields are
+ *   rejected.
  * - In a request translated to chat, instructions always have the role `system`, because compatible servers do not support `developer`. Parts of a
  *   tool result other than text become a user message after all results. A result's `is_error` and cache breakpoints are dropped, because OpenAI
  *   rejects unknown fields. A `user_id` from Messages is replaced with a derived id unless it consists of at most 64 letters, digits, `_` and `-`. A
- *   conversation from Messages, Google or Bedrock that ends with an assistant message is refused, because chat vendors do not continue it.
+ *   conversation from Messages, Google or Bedrock that ends with an assistant message is rejected, because chat vendors do not continue it.
  */
 import type {
   AssistantPart,
@@ -67,7 +67,7 @@ const known: ReadonlySet<string> = new Set(
 
 const plainTiers: ReadonlySet<unknown> = new Set(["auto", "default", "standard", "on_demand"])
 
-/** Refuses settings that no other protocol supports. */
+/** Rejects settings that no other protocol supports. */
 const refuseOwn = (fields: Fields, body: JsonObject): void => {
   if ((fields.whole("n", body.n, 1) ?? 1) > 1) fields.refuse("n", "the upstream of this model returns only one answer")
   if (fields.flag("logprobs", body.logprobs) === true)
@@ -284,7 +284,7 @@ export const readRequest = reading((fields, body) => {
   return conversation
 })
 
-/** Writes the assistant's message. Unless the client's protocol is chat, thoughts with a known signer are omitted. */
+/** Writes an assistant message. Unless the client's protocol is chat, reasoning with a known signer is omitted. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): JsonObject => {
   const said = parts.filter((part) => part.type === "text")
   const refusal = parts.flatMap((part) => (part.type === "refusal" ? [part.text] : [])).join("")
@@ -302,7 +302,7 @@ const writeAssistant = (parts: ReadonlyArray<AssistantPart>, byChat: boolean): J
 const saidContent = (texts: ReadonlyArray<string>): string | ReadonlyArray<JsonObject> =>
   texts.length === 1 ? texts[0]! : texts.map((text) => ({ type: "text", text }))
 
-/** Writes one message per tool result, then the user's own parts. */
+/** Writes one message per tool result, then a message with all other parts, if there are any. */
 const writeUser = (fields: Fields, parts: ReadonlyArray<UserPart>): ReadonlyArray<JsonObject> => {
   const results = parts.filter((part) => part.type === "tool_result").map((part) => writeResult(fields, part))
   const said = [
@@ -400,8 +400,8 @@ const writeFormat = (conversation: Conversation): JsonObject | undefined => {
 }
 
 /**
- * Returns the effort to send. For clients of Messages and Bedrock, disabled reasoning is not sent as `none`. In these protocols, it is the default,
- * and many vendors reject `none`.
+ * Returns the effort to send. Disabled reasoning is not sent as `none` for clients of Messages and Bedrock, because it is their default and many
+ * vendors reject `none`.
  */
 export const effortWord = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
   if (reasoning === undefined) return undefined

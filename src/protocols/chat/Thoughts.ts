@@ -1,10 +1,10 @@
 /**
- * Reads and writes thoughts in chat completions. OpenAI defines no fields for them. Their text is in `reasoning_content` (DeepSeek, vLLM and most
- * others) or `reasoning`. `reasoning_details` (OpenRouter) also contains signatures, each with the name of its format.
+ * Reads and writes reasoning in chat completions. OpenAI defines no fields for it. The text is in `reasoning_content` (DeepSeek, vLLM and most
+ * others) or `reasoning`. `reasoning_details` (OpenRouter) also contains signatures, each with its format's name.
  *
  * Where the specification is silent:
- * - A client gets `reasoning_content`, and also `reasoning_details` if the vendor signed its thoughts.
- * - The signature of a thought from a chat upstream keeps the name of its format (`xai-responses-v1~...`), because only a chat upstream can read it.
+ * - A client gets `reasoning_content`, and also `reasoning_details` if the vendor signed the reasoning.
+ * - A signature from a chat upstream keeps its format's name (`xai-responses-v1~...`), because only a chat upstream can read it.
  */
 import type { AnswerPart } from "../conversation/Answer.ts"
 import type { JsonObject, Signer, ThinkingPart } from "../conversation/Conversation.ts"
@@ -22,16 +22,13 @@ const signers: ReadonlyMap<unknown, Signer> = new Map(
 
 export type Thought = Extract<AnswerPart, { type: "thinking" }>
 
-/** Returns the text of the unsigned thoughts in a message or chunk. */
+/** Returns the plain reasoning text of a message or chunk. */
 export const plainThought = (message: JsonObject): string => {
   const { reasoning, reasoning_content } = message
   return typeof reasoning_content === "string" && reasoning_content !== "" ? reasoning_content : textOr(reasoning, "")
 }
 
-/**
- * Reads an entry of `reasoning_details`. An entry from a client is sent back to its signer. An entry from a vendor is sent back only to a chat
- * vendor.
- */
+/** Reads an entry of `reasoning_details`. Only an entry from a client can have a known signer. Any other entry is sent back only to a chat vendor. */
 const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
   const value = text(detail.signature) ?? text(detail.data)
   const format = textOr(detail.format, "")
@@ -49,7 +46,7 @@ const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
 export const detailsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> =>
   listOf(message.reasoning_details).flatMap((detail) => (isObject(detail) ? [detailOf(detail, of)] : []))
 
-/** Returns all thoughts of a message. The plain text is omitted if `reasoning_details` contains text, because it would repeat that text. */
+/** Returns a message's reasoning. The plain text is omitted if `reasoning_details` contains text, because it would repeat that text. */
 export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> => {
   const details = detailsOf(message, of)
   const plain = plainThought(message)
@@ -67,7 +64,7 @@ const signed = (signer: Signer, signature: string): { readonly format: string; r
     : { format: signature.slice(0, cut), value: signature.slice(cut + 1) }
 }
 
-/** Writes an entry of `reasoning_details`. `index` numbers a message's thoughts, and `sealed` marks a thought without text. */
+/** Writes an entry of `reasoning_details`. `index` is its position in the message. A `sealed` entry has no text. */
 export const detail = (
   thought: Pick<ThinkingPart, "text" | "signature" | "signer">,
   index: number,

@@ -3,8 +3,8 @@
  *
  * Where the specification is silent:
  * - If `total_tokens` is the sum of prompt, completion and another reported figure, the upstream counts that figure separately, so it is added. This
- *   applies to thoughts (xAI) and to cache reads and writes.
- * - A cost that the upstream reports (OpenRouter's `cost`) is recorded for the operator. It does not affect the charge.
+ *   applies to reasoning (xAI) and to cache reads and writes.
+ * - A cost that the upstream reports (OpenRouter's `cost`) is recorded for the operator. It does not affect the caller's charge.
  * - Cache reads have other names at DeepSeek (`prompt_cache_hit_tokens`), Moonshot (`cached_tokens`) and other vendors.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
@@ -31,7 +31,7 @@ const firstOf = (names: ReadonlyArray<string>, details: JsonObject, usage: JsonO
   return undefined
 }
 
-/** Returns `undefined` if neither total was reported. `id` is the answer's id. */
+/** Returns `undefined` if neither total was reported. `id` is the response's id. */
 export const usageOf = (usage: unknown, id?: unknown): Usage | undefined => {
   if (!isObject(usage)) return undefined
   const prompt = count(usage.prompt_tokens)
@@ -69,7 +69,7 @@ const costIn = ({ cost }: JsonObject): number | undefined =>
 /** Returns the difference, or 0 if it is negative or both figures are infinite. */
 const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
 
-/** Returns whether the upstream's own total counts thoughts and cache tokens in addition to prompt and completion. */
+/** Determines whether the upstream's total counts reasoning and cache tokens in addition to prompt and completion. */
 const outsideOf = (usage: JsonObject, figures: number, cache: number, reasoning: number) => {
   const complete = count(usage.prompt_tokens) !== undefined && count(usage.completion_tokens) !== undefined
   const more = complete ? (count(usage.total_tokens) ?? 0) - figures : 0

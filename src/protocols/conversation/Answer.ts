@@ -1,4 +1,4 @@
-/** A model's complete answer, in a form common to all protocols, with conversions to and from a stream's deltas. */
+/** A complete response, in a form common to all protocols, with conversions to and from stream deltas. */
 import { Either } from "effect"
 import type { Signer } from "./Conversation.ts"
 import type { Delta, Failure, StopReason } from "./Delta.ts"
@@ -16,22 +16,22 @@ export type AnswerPart =
     }
   | {
       readonly type: "tool_call"
-      /** The call's id. Empty if the vendor sends none. */
+      /** The call's id, or empty if the vendor sends none. */
       readonly id: string
       readonly name: string
-      /** The arguments as the model wrote them: a JSON object, unless the tool is `custom` or the model made a mistake. */
+      /** The model's arguments: a JSON object, unless the tool is `custom` or the model made a mistake. */
       readonly arguments: string
       readonly custom: boolean
     }
 
 export interface Answer {
-  /** The vendor's id for the answer. */
+  /** The vendor's response id. */
   readonly id: string | undefined
   /** The vendor's name for the model. */
   readonly model: string | undefined
   readonly parts: ReadonlyArray<AnswerPart>
   readonly stop: StopReason
-  /** The stop sequence that ended the answer, if the vendor reports it. */
+  /** The stop sequence that ended the response, if the vendor reports it. */
   readonly stop_sequence: string | undefined
   readonly usage: Usage | undefined
 }
@@ -69,7 +69,7 @@ const blank = {
   custom: false
 } as const
 
-/** Builds the complete answer from a stream's deltas. Returns `Left` with the failure if the stream failed or has not ended. */
+/** Builds the complete response from a stream's deltas. `Left` contains the failure of a stream that failed or has not ended. */
 export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure> => {
   const parts: Array<OpenPart> = []
   let id: string | undefined
@@ -118,7 +118,7 @@ export const answerOf = (deltas: Iterable<Delta>): Either.Either<Answer, Failure
   return Either.left({ kind: "vendor", message: "the stream has not ended" })
 }
 
-/** Returns the deltas of a complete answer, with the content of each part in a single delta. */
+/** Returns a complete response's deltas, with each part's content in a single delta. */
 export const deltasOf = (answer: Answer): ReadonlyArray<Delta> => [
   { type: "start", id: answer.id, model: answer.model, usage: undefined },
   ...answer.parts.flatMap((part, index) => partDeltas(part, index)),

@@ -1,4 +1,4 @@
-/** Checks of JSON values, and a reader of request fields that records a finding for each wrong type. */
+/** Checks of JSON values, and a reader of request fields that reports wrong types as findings. */
 import type { JsonObject } from "./Conversation.ts"
 import type { Findings } from "./Uncarriable.ts"
 
@@ -19,7 +19,7 @@ export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray
 const empty: JsonObject = {}
 const none: ReadonlyArray<unknown> = []
 
-/** The maximum nesting depth of a value. JSON is serialized recursively, so a few thousand levels overflow the stack. */
+/** The maximum nesting depth. JSON is serialized recursively, so a few thousand levels overflow the stack. */
 const levelsMax = 200
 
 export const isDeep = (value: unknown, levels = levelsMax): boolean => {
@@ -30,7 +30,7 @@ export const isDeep = (value: unknown, levels = levelsMax): boolean => {
   return false
 }
 
-/** Returns the value's JSON, or `undefined` if the value is nested too deeply or cannot be represented in JSON. */
+/** Returns the value's JSON, or `undefined` if the value is nested too deeply or has no JSON representation. */
 export const written = (value: unknown): string | undefined => (isDeep(value) ? undefined : JSON.stringify(value))
 
 /** Returns `undefined` for invalid JSON. */
@@ -80,7 +80,7 @@ export const present = (fields: Readonly<Record<string, unknown>>): JsonObject =
   return object
 }
 
-/** Reads request fields, and records a finding for each wrong type. Every field except a `needed` one can be absent or `null`. */
+/** Reads request fields and reports wrong types as findings. Every field except a `needed` one can be absent or `null`. */
 export class Fields {
   readonly #findings: Findings
   constructor(findings: Findings) {
@@ -133,7 +133,7 @@ export class Fields {
     return none
   }
 
-  /** Reads an array of strings. A single string counts as an array of one. */
+  /** Reads an array of strings. A single string counts as an array with one element. */
   texts(at: string, value: unknown): ReadonlyArray<string> {
     if (typeof value === "string") return [value]
     const list = this.list(at, value)
@@ -142,7 +142,7 @@ export class Fields {
     return []
   }
 
-  /** Refuses the first unknown field that is neither `null` nor an empty array, because a client can rely on its effect. */
+  /** Rejects the first unknown field that is neither `null` nor an empty array, because a client can rely on its effect. */
   only(body: JsonObject, known: ReadonlySet<string>): void {
     for (const name in body) {
       const value = body[name]

@@ -1,12 +1,12 @@
 /**
- * Translates the amount of reasoning between vendors that use efforts and vendors that use token budgets.
+ * Translates reasoning settings between vendors that use efforts and vendors that use token budgets.
  *
  * Where the specification is silent:
- * - An effort becomes a share of the answer's limit (`shares`), but at least 1,024 tokens. A budget becomes `low` or `medium` if that effort's share
- *   covers it, otherwise `high`.
+ * - An effort becomes a share of the completion limit (`shares`), but at least 1,024 tokens. A budget becomes `low` or `medium` if that effort's
+ *   share covers it, otherwise `high`.
  * - Claude models from 4.6 on get the effort itself. Older Claude models and other models that use Messages get a budget. This budget is only a hint,
- *   so it is dropped if the model would reject it. That is the case with a forced tool call, after tool calls without their thoughts, and if it
- *   exceeds the limit. A budget that the client itself sets is sent unchanged.
+ *   so it is dropped if the model would reject it: with a forced tool call, after tool calls without their reasoning, or if it exceeds the limit. A
+ *   budget that the client itself sets is sent unchanged.
  */
 import type { AssistantPart, Conversation, Effort, JsonObject, Reasoning } from "./Conversation.ts"
 import { present } from "./Json.ts"
@@ -24,7 +24,7 @@ const shares: Readonly<Record<Effort, number>> = {
 export const isEffort = (value: unknown): value is Effort => typeof value === "string" && Object.hasOwn(shares, value)
 
 const budgetLeast = 1_024
-/** The assumed token limit of an answer without one. */
+/** The assumed completion limit of a request without one. */
 const limitUsual = 32_000
 
 export const budgetOf = (effort: Effort, limit: number | undefined): number =>
@@ -43,7 +43,7 @@ const isOld = (model: string): boolean =>
 
 const knowsEffort = (model: string): boolean => model.includes("claude") && !isOld(model)
 
-/** Returns whether the latest tool calls lack the thoughts that preceded them. */
+/** Returns whether the last assistant turn contains tool calls but no reasoning signed by Anthropic. */
 const lacksThoughts = ({ turns }: Conversation): boolean => {
   const last = turns.findLast((turn) => turn.role === "assistant")
   const parts: ReadonlyArray<AssistantPart> = last?.role === "assistant" ? last.parts : []

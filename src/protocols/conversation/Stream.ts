@@ -1,9 +1,9 @@
 /**
- * Building blocks of the stream readers and writers of all protocols.
+ * Building blocks of all protocols' stream readers and writers.
  *
  * Where the specification is silent:
  * - An event that is not a JSON object, or that belongs to a part that never began, is a failure. Unknown events are skipped. A stream that ends
- *   before its answer is complete also fails.
+ *   before its response is complete also fails.
  * - An unknown stop reason becomes `end`, or `tool` if there are tool calls.
  */
 import type { JsonObject } from "./Conversation.ts"
@@ -15,7 +15,7 @@ export const noDeltas: ReadonlyArray<Delta> = []
 
 export const failure = (kind: FailureKind, message: string): Delta => ({ type: "failure", failure: { kind, message } })
 
-/** Builds the failure of a stream that violates its protocol. `what` describes what the upstream sent. */
+/** Builds the failure of a stream that violates its protocol. `what` describes the upstream's data. */
 export const senseless = (what: string): Delta => failure("vendor", `the upstream sent ${what}`)
 
 export const cutOff: Delta = failure("vendor", "the upstream's stream was truncated")
@@ -63,9 +63,9 @@ type Piece = Extract<Delta, { readonly type: "piece" }>
 const fruitlessMax = 8
 
 /**
- * Recognizes events that differ from the previous one only in their text fragment. Most events of an answer do, and not parsing them saves most of
- * the time. An event that yields exactly one `piece` delta becomes the template for later events. The first matching event is still parsed, to verify
- * the position of the text. Later matches bypass the protocol's `read`, because a matching event would not change its state.
+ * Recognizes events that differ from the previous one only in their text fragment. Most events do, and not parsing them saves most of the time. An
+ * event that yields exactly one `piece` delta becomes the template for later events. The first matching event is still parsed, to verify the position
+ * of the text. Later matches bypass the protocol's `read`, because a matching event would not change its state.
  */
 class Pieces {
   private name: string | undefined
@@ -75,7 +75,7 @@ class Pieces {
   private index = 0
   private text = ""
   private proven = false
-  /** The fragment of the current event according to an unproven template. */
+  /** The current event's fragment according to an unproven template. */
   private expected: string | undefined
   private fruitless = 0
 
@@ -90,7 +90,7 @@ class Pieces {
     return undefined
   }
 
-  /** Updates the template. Must be called for every event that was parsed. */
+  /** Updates the template. Call it for every parsed event. */
   learn(data: string, event: string | undefined, deltas: ReadonlyArray<Delta>): void {
     const { expected } = this
     this.expected = undefined
@@ -99,7 +99,7 @@ class Pieces {
       this.before = ""
       return
     }
-    // Two equal fragments do not prove the position of the text.
+    // Two equal fragments do not prove the text's position.
     if (expected === piece.text && expected !== this.text && piece.index === this.index) {
       this.proven = true
       this.fruitless = 0
@@ -119,11 +119,11 @@ class Pieces {
   }
 }
 
-/** The length below which V8 copies a slice of a string. */
+/** The minimum length of a slice that V8 does not copy. */
 const sliceLeast = 13
 
 /**
- * Returns the content of the JSON string between these positions, if it is valid and not empty. A long string is parsed even if it contains no
+ * Returns the decoded JSON string between these positions, or `undefined` if it is invalid or empty. A long string is parsed even if it contains no
  * escapes, because a slice would keep the entire original string in memory.
  */
 const stringIn = (json: string, from: number, to: number): string | undefined => {
@@ -145,18 +145,18 @@ const isVerbatim = (text: string): boolean => {
 /** Returns an event's name: the `type` in its data, or the event field if there is no `type`. */
 export const nameOf = (json: JsonObject, event: string | undefined): string | undefined => text(json.type) ?? event
 
-/** Returns the stop reason, or `tool` for an answer with calls that only reports its end. Some vendors report tool calls that way. */
+/** Returns the stop reason, or `tool` if there are calls and the reason is `end` or missing, as some vendors report tool calls. */
 export const stopWith = (reason: StopReason | undefined, calls: boolean): StopReason =>
   calls && (reason === undefined || reason === "end") ? "tool" : (reason ?? "end")
 
 export const event = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
 
 /**
- * Creates a function that reorders interleaved deltas for protocols that allow only one open part at a time. It buffers the deltas of a later part
- * until the earlier parts have ended.
+ * Creates a function that reorders interleaved deltas, for protocols that allow only one open part at a time. It buffers a later part's deltas until
+ * the earlier parts have ended.
  */
 export const inSequence = (emit: (delta: Delta) => void): ((delta: Delta) => void) => {
-  /** The index of the open part, or -1. `waiting` contains the deltas of other parts, in the order those parts began. */
+  /** The open part's index, or -1. `waiting` contains the other parts' deltas, in the order the parts began. */
   let open = -1
   const waiting = new Map<number, Array<Delta>>()
   const next = (): void => {

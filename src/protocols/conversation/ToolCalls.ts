@@ -4,10 +4,10 @@
  * Where the specification is silent:
  * - Arguments are a string in Chat and Responses, and an object in Messages, Google and Bedrock. An empty string becomes an empty object. A string
  *   that is not a JSON object becomes `{ "INVALID_JSON": text }`, as Anthropic's guide recommends, and that object becomes the string again. In a
- *   stream, fragments are passed on immediately.
+ *   stream, fragments are passed on as they arrive.
  * - Empty arguments in string form become `{}`, because clients parse them.
  * - A call id whose characters or length a vendor does not accept is replaced with a derived id, in the call and in its result. A call without an id
- *   gets an id derived from the answer's id.
+ *   gets an id derived from the response's id.
  */
 import type { JsonObject } from "./Conversation.ts"
 import { isDeep, isObject, parsed, written } from "./Json.ts"
@@ -40,14 +40,14 @@ export const fittingId = (id: string, lengthMax: number): string =>
     ? id
     : `${id.slice(0, lengthMax - 9).replaceAll(/[^\w-]/g, "_")}_${digest(id)}`
 
-/** Returns the call's id. Without one, derives it from the answer's id and the part's index. */
+/** Returns the call's id. Without one, derives it from the response's id and the part's index. */
 export const callId = (id: string, answer: string, index: number): string =>
   id === "" ? `call_${answer}_${index}` : id
 
-/** Returns the id if it is short enough, otherwise a derived id. For vendors that accept any characters. */
+/** Returns the id if it is short enough, otherwise a derived id, for vendors that accept any characters. */
 export const shortId = (id: string, lengthMax: number): string =>
   id.length <= lengthMax ? id : fittingId(id, lengthMax)
 
-/** Returns the arguments of a call in string form. Empty JSON arguments become `{}`. */
+/** Returns a call's arguments as a string. Empty JSON arguments become `{}`. */
 export const argumentsText = (call: { readonly arguments: string; readonly custom: boolean }): string =>
   call.arguments === "" && !call.custom ? "{}" : call.arguments

@@ -15,7 +15,7 @@ export const instructionsOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<TextPa
     turn.role === "system" || turn.role === "developer" ? turn.parts.filter((part) => part.text !== "") : []
   )
 
-/** Joins consecutive turns of the same role. Drops empty texts, thoughts that `takes` rejects, and turns that become empty. */
+/** Joins consecutive turns of the same role. Drops empty texts, reasoning that `takes` rejects, and turns that become empty. */
 export const alternating = (
   { turns }: Conversation,
   takes: (part: Extract<AssistantPart, { type: "thinking" }>) => boolean
@@ -34,11 +34,11 @@ export const alternating = (
   return joined as ReadonlyArray<Alternating>
 }
 
-/** Returns whether the last turn is the beginning of an answer, for the model to continue. Chat and Responses do not define such turns. */
+/** Returns whether the last turn is the beginning of a response for the model to continue. Chat and Responses do not define such turns. */
 export const isPrefilled = ({ protocol, turns }: Conversation): boolean =>
   protocol !== "chat" && protocol !== "responses" && turns.at(-1)?.role === "assistant"
 
-/** Moves tool results before the user's other parts, because vendors require them directly after the calls. */
+/** Moves tool results before the other parts, because vendors require them directly after the calls. */
 export const resultsFirst = (parts: ReadonlyArray<UserPart>): ReadonlyArray<UserPart> =>
   parts.some((part) => part.type === "tool_result")
     ? [...parts.filter((part) => part.type === "tool_result"), ...parts.filter((part) => part.type !== "tool_result")]

@@ -1,13 +1,13 @@
-/** The reason why a request cannot be translated to another protocol, and the field that causes it. */
+/** The reason why a request cannot be read or translated, and the field that causes it. */
 
 export interface Uncarriable {
-  /** The field's name in the client's protocol, such as `messages.2.content.0`. Empty for the request itself. */
+  /** The field's path in the client's protocol, such as `messages.2.content.0`, or empty for the request itself. */
   readonly field: string
   /** The reason, worded to follow the field's name, such as `the upstream of this model accepts no audio`. */
   readonly why: string
 }
 
-/** Keeps the first finding while a request is read or written. */
+/** Records the first finding while a request is read or written. */
 export class Findings {
   first: Uncarriable | undefined = undefined
 

@@ -1,15 +1,15 @@
 /**
- * A vendor's report of a call's usage, in a form common to all protocols. `undefined` means that a figure was not reported.
+ * A call's usage as the vendor reports it, in a form common to all protocols. `undefined` means that a figure was not reported.
  *
  * Where the specification is silent:
- * - The two totals include all their parts, even where a vendor's own totals exclude some. Anthropic and Bedrock exclude cache reads and writes from
- *   the input, and Google excludes thoughts from the output.
- * - A figure is a non-negative integer or infinity (`1e999`). The charge caps both at the request's maximum.
+ * - The two totals include all their parts, even where a vendor's totals exclude some. Anthropic and Bedrock exclude cache reads and writes from the
+ *   input, and Google excludes reasoning from the output.
+ * - A figure is a non-negative integer or infinity (`1e999`). The charge caps figures at the request's maximum.
  */
 export interface Usage {
   /** All prompt tokens, including cached tokens. */
   readonly prompt_tokens: number | undefined
-  /** All answer tokens, including thoughts. */
+  /** All completion tokens, including reasoning. */
   readonly completion_tokens: number | undefined
   /** Prompt tokens that were read from a cache. */
   readonly cached_tokens: number | undefined
@@ -24,7 +24,7 @@ export interface Usage {
   readonly completion_image_tokens: number | undefined
   /** The cost in USD that the vendor reports for this call. */
   readonly vendor_cost?: number | undefined
-  /** The vendor's id of the call, if it reports a cost. */
+  /** The vendor's call id, if it reports a cost. */
   readonly vendor_id?: string | undefined
 }
 

@@ -1,11 +1,11 @@
 /**
- * Reads complete and streamed answers of Gemini, and writes complete ones. Each event of a stream is an answer with the next parts, so one reader
+ * Reads Gemini's complete and streamed responses, and writes complete ones. Each stream event is a response with the next parts, so one reader
  * handles both forms.
  *
  * Where the specification is silent:
- * - A blocked prompt becomes an empty answer with the stop reason `refusal`. An answer that a filter stopped also gets this stop reason. A malformed
- *   call (`MALFORMED_FUNCTION_CALL` and similar) is a failure.
- * - A stream has no last event. It is complete when a candidate states a finish reason. Later events are ignored, except for usage and errors.
+ * - A blocked prompt becomes an empty response with the stop reason `refusal`. A response that a filter stopped also gets this stop reason. A
+ *   malformed call (`MALFORMED_FUNCTION_CALL` and similar) is a failure.
+ * - A stream has no last event. It is complete when a candidate has a finish reason. Later events are ignored, except for usage and errors.
  */
 import { Either } from "effect"
 import { answerOf } from "../conversation/Answer.ts"
@@ -89,7 +89,7 @@ class Reading {
     if (piece !== "") this.#deltas.push({ type: "piece", index: this.#within(type), text: piece })
   }
 
-  /** Adds a signature to the current thought. The signature of any other part becomes a separate thought. */
+  /** Adds a signature to the current reasoning. Any other part's signature becomes a separate reasoning part. */
   #sign(signature: string, thought: boolean): void {
     if (!thought) this.#close()
     this.#deltas.push({ type: "signature", index: this.#within("thinking"), text: signature })

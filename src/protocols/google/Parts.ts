@@ -2,9 +2,9 @@
  * Reads and writes the parts of Gemini's contents.
  *
  * Where the specification is silent:
- * - Gemini attaches a signature to the part that follows the thought. In the common form, the signature is a separate thought without text. This
- *   thought precedes the call or follows the text.
- * - Gemini 3 requires a signature for the first call of a turn. If the call has none, it gets the placeholder from Google's guide.
+ * - Gemini attaches a signature to the part that follows the reasoning. In the common form, the signature is a separate reasoning part without text,
+ *   before a call or after a text.
+ * - Gemini 3 requires a signature for a turn's first call. A call without one gets the placeholder from Google's guide.
  * - An image URL must end with an image's extension, because Gemini also reads videos and documents from URLs.
  * - A tool result is `{ "output": text }` or `{ "error": text }`. Its non-text parts follow the results. File names are dropped.
  */
@@ -196,7 +196,7 @@ export const writeUserParts = (
   return [...results, ...rest]
 }
 
-/** The placeholder from Google's guide for the signature of another model's call. */
+/** Google's documented placeholder for the signature of another model's call. */
 const noSignature = "skip_thought_signature_validator"
 
 type ModelPart =
@@ -204,7 +204,7 @@ type ModelPart =
   | Pick<ThinkingPart, "type" | "text" | "signature" | "signer" | "redacted">
   | Pick<ToolCallPart, "type" | "id" | "name" | "arguments">
 
-/** Writes the parts of a model turn or an answer. `demands` states whether the first call must have a signature. */
+/** Writes the parts of a model turn or a response. `demands` determines whether the first call must have a signature. */
 export const writeModelParts = (parts: ReadonlyArray<ModelPart>, demands: boolean): ReadonlyArray<JsonObject> => {
   const out: Array<JsonObject> = []
   let signature: string | undefined

@@ -3,7 +3,7 @@
  *
  * Where the specification is silent:
  * - In a translated request, later instructions are moved to `systemInstruction`. `parallel_tool_calls`, `user`, `verbosity`, cache keys and cache
- *   breakpoints are dropped, because Gemini has no fields for them. Strict functions use the mode `VALIDATED`. Custom tools are refused. Schemas are
+ *   breakpoints are dropped, because Gemini has no fields for them. Strict functions use the mode `VALIDATED`. Custom tools are rejected. Schemas are
  *   sent unchanged (`parametersJsonSchema` and `responseJsonSchema`).
  * - Gemini 3 and later models get a reasoning level, and older models a budget. A budget that the client sets is sent unchanged.
  */

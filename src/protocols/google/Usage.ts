@@ -1,5 +1,6 @@
 /**
- * Reads and writes Gemini's usage (`usageMetadata`). The answer count excludes thoughts. The prompt count excludes the results of Gemini's own tools.
+ * Reads and writes Gemini's usage (`usageMetadata`). The completion count excludes reasoning. The prompt count excludes the results of Gemini's
+ * built-in tools.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, listOf, objectOf, present } from "../conversation/Json.ts"
@@ -15,7 +16,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
   const answer = count(usage.candidatesTokenCount)
   const thoughts = count(usage.thoughtsTokenCount)
   if (prompt === undefined && answer === undefined && thoughts === undefined) return undefined
-  // Gemini omits the count of an answer without text. The count is then 0 if there are thoughts or if the total equals the prompt.
+  // Gemini omits the count of a completion without text. The count is then 0 if there is reasoning or if the total equals the prompt.
   const completion = answer ?? (thoughts === undefined && usage.totalTokenCount !== prompt ? undefined : 0)
   return {
     ...noUsage,

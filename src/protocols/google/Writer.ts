@@ -1,4 +1,4 @@
-/** Writes the events of a Gemini stream. Text is written immediately, and a call once it is complete. */
+/** Writes the events of a Gemini stream. Text is written as it arrives, and a call once it is complete. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { AnswerPart } from "../conversation/Answer.ts"
 import type { Delta, StopReason } from "../conversation/Delta.ts"

@@ -1,9 +1,9 @@
 /**
- * Reads and writes complete Messages answers. Streams use the same stop reasons and errors.
+ * Reads and writes complete Messages responses. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
  * - `model_context_window_exceeded` becomes `length`. A refusal with text from the model becomes text with the stop reason `refusal`.
- * - Blocks of an unknown type are ignored. Requests with the vendor's own tools are refused.
+ * - Blocks of an unknown type are ignored. Requests with the vendor's tools are rejected.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
@@ -48,7 +48,7 @@ const kinds: ReadonlyMap<unknown, FailureKind> = new Map([
   ["invalid_request_error", "invalid_request"]
 ])
 
-/** Reads the failure from an object `{ "error": { "type", "message" } }`. */
+/** Reads the failure from an object `{ "error": { "type": …, "message": … } }`. */
 export const failureOf = (json: JsonObject): Failure => {
   const { message, type } = objectOf(json.error)
   return { kind: kinds.get(type) ?? "vendor", message: wordsOr(message, "the upstream sent an error") }

@@ -195,7 +195,7 @@ const writeContent = (fields: Fields, part: Content): JsonObject => {
   }
 }
 
-/** Writes a single text without a cache breakpoint as a plain string. */
+/** Writes the parts. A single text without a cache breakpoint becomes a plain string. */
 export const writeTexts = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 1 && first?.type === "text" && first.cache === undefined) return first.text

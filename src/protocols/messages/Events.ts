@@ -3,7 +3,8 @@
  *
  * Where the specification is silent:
  * - `message_start` reports the prompt's usage if the vendor has reported it by then, otherwise zero. `message_delta` always reports usage.
- * - An answer is complete once `message_delta` contains a stop reason, with or without `message_stop`. The same rule applies to untranslated streams.
+ * - A response is complete once `message_delta` contains a stop reason, with or without `message_stop`. The same rule applies to untranslated
+ *   streams.
  * - Only one block is open at a time. If the deltas of two tool calls alternate, the second call begins after the first has ended.
  */
 import type { JsonObject, Signer } from "../conversation/Conversation.ts"
@@ -28,7 +29,7 @@ import { failureOf, readStop, writeFailure, writeStop } from "./Answer.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
 interface Block {
-  /** The index of the part, or -1 if the block is ignored. */
+  /** The part's index, or -1 if the block is ignored. */
   readonly part: number
   /** The arguments in the start event. Some vendors send no argument deltas. */
   early: string
@@ -132,7 +133,7 @@ class Reading {
     return deltas
   }
 
-  /** Ends the blocks that the vendor has left open. */
+  /** Ends the blocks that the vendor left open. */
   #closeAll(deltas: Array<Delta>): void {
     for (const { part } of this.#blocks.values()) if (part !== -1) deltas.push({ type: "part_end", index: part })
     this.#blocks.clear()
@@ -169,7 +170,7 @@ class Reading {
         this.#begun = true
         const { id, model, usage } = objectOf(json.message)
         const counted = this.#counted(usage)
-        // The number of answer tokens in this event is not the total.
+        // The completion count in this event is not the total.
         this.#usage = { ...this.#usage, output_tokens: undefined }
         return [{ type: "start", id: text(id), model: text(model), usage: counted }]
       }
@@ -217,7 +218,7 @@ const startEvent = ({ id, model }: StreamOptions, usage: Usage | undefined): str
 const blockStart = (index: number, block: JsonObject): string =>
   event("content_block_start", JSON.stringify({ type: "content_block_start", index, content_block: block }))
 
-/** Writes the event for a `piece` delta. An answer has thousands, so only the text is serialized as JSON. */
+/** Writes the event for a `piece` delta. A response has thousands, so only the text is serialized as JSON. */
 const blockDelta = (index: number, type: string, field: string, text: string): string =>
   `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":${JSON.stringify(text)}}}\n\n`
 
@@ -303,7 +304,7 @@ class Writing {
     }
   }
 
-  /** Writes the signature of an ended part. Only now is the signature complete. */
+  /** Writes an ended part's signature, which is complete only now. */
   #partEnd(index: number): string {
     const { signature, signer, type } = this.#open
     if (type !== "thinking" && type !== "redacted") return ""

@@ -2,13 +2,13 @@
  * Reads and writes requests in Anthropic's Messages protocol (version 2023-06-01).
  *
  * Where the specification is silent:
- * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `service_tier`, `context_management`,
+ * - Some fields are dropped for vendors of other protocols, because they do not affect the response: `service_tier`, `context_management`,
  *   `diagnostics`, `user_profile_id`, `workspace_id`, and the tools' `input_examples`, `defer_loading`, `eager_input_streaming` and
  *   `allowed_callers`. Cache breakpoints are dropped if the vendor does not support them.
- * - Tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and unknown fields are refused.
- * - In a request translated to Messages, later instructions are moved to `system`, as Anthropic's own chat endpoint does. `seed`, penalties,
- *   `verbosity`, cache keys and thoughts that Anthropic did not sign are dropped. A temperature above 1, the format `json_object`, audio, custom
- *   tools, and a choice restricted to some tools are refused.
+ * - Tools that the vendor runs (`web_search_...`, `bash_...`), `mcp_servers`, `container`, `citations`, files by id, and unknown fields are rejected.
+ * - In a request translated to Messages, later instructions are moved to `system`, as Anthropic's chat endpoint does. `seed`, penalties, `verbosity`,
+ *   cache keys and reasoning that Anthropic did not sign are dropped. A temperature above 1, the format `json_object`, audio, custom tools, and a
+ *   choice restricted to some tools are rejected.
  */
 import type {
   Conversation,

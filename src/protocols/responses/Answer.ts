@@ -1,12 +1,12 @@
 /**
- * Reads and writes complete Responses answers. Streams use the same stop reasons and errors.
+ * Reads and writes complete responses of the Responses protocol. Streams use the same stop reasons and errors.
  *
  * Where the specification is silent:
- * - A refusal without text from the model is `incomplete` with the reason `content_filter`. An answer that ends with a stop sequence or a pause is
+ * - A refusal without text from the model is `incomplete` with the reason `content_filter`. A response that ends with a stop sequence or a pause is
  *   `completed`.
- * - Items of an unknown type are ignored. Requests with the vendor's own tools are refused.
- * - An answer repeats the request's fields unchanged, except those with a constant value, such as `store`. If the request is longer than 256 kB,
- *   its members above 64 kB are not repeated.
+ * - Items of an unknown type are ignored. Requests with the vendor's tools are rejected.
+ * - A response repeats the request's fields unchanged, except those with a constant value, such as `store`. If the request is longer than 256 kB, its
+ *   members above 64 kB are not repeated.
  */
 import { Either } from "effect"
 import type { Answer, AnswerPart } from "../conversation/Answer.ts"
@@ -22,7 +22,7 @@ import { thoughtText } from "./Items.ts"
 import { ownName } from "./Namespaces.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-/** Returns the stop reason, or `undefined` if the response states only that it is complete. */
+/** Returns the stop reason, or `undefined` unless the response is `incomplete`. */
 export const readStop = (response: JsonObject): StopReason | undefined => {
   if (response.status !== "incomplete") return undefined
   return objectOf(response.incomplete_details).reason === "content_filter" ? "refusal" : "length"
@@ -172,11 +172,11 @@ export const callItem = (id: string, call: CallItem, request: JsonObject): JsonO
     : { id, type: "function_call", status, call_id, ...named, arguments: written }
 }
 
-/** Derives an item's id from the answer's id and the item's index. */
+/** Derives an item's id from the response's id and the item's index. */
 export const itemId = (kind: "msg" | "rs" | "fc" | "ctc", answer: string, output_index: number): string =>
   `${kind}_${answer}_${output_index}`
 
-/** Consecutive texts and refusals form one message. */
+/** Writes the output items. Consecutive texts and refusals form one message. */
 const writeOutput = (parts: ReadonlyArray<AnswerPart>, { id, request }: AnswerOptions): ReadonlyArray<JsonObject> => {
   const output: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined

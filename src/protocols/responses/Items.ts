@@ -106,7 +106,7 @@ const readSaid = (fields: Fields, at: string, content: unknown): ReadonlyArray<T
     }
   })
 
-/** Returns the readable text of a reasoning item: its summary or, without a summary, the thoughts of an open model. */
+/** Returns a reasoning item's readable text: its summary or, without a summary, an open model's reasoning. */
 export const thoughtText = ({ content, summary }: JsonObject): string => {
   const texts = (list: unknown) => listOf(list).map((one) => textOr(objectOf(one).text, ""))
   const summaries = texts(summary)
@@ -126,7 +126,7 @@ const readCall = (fields: Fields, at: string, item: JsonObject): ToolCallPart =>
   }
 }
 
-/** Returns `undefined` for an item of another role. */
+/** Returns `undefined` for an item that is not the assistant's. */
 const readAssistantItem = (fields: Fields, at: string, item: JsonObject): ReadonlyArray<AssistantPart> | undefined => {
   switch (item.type) {
     case "function_call":
@@ -168,7 +168,7 @@ const readOtherItem = (fields: Fields, at: string, item: JsonObject): Turn | und
   }
 }
 
-/** Reads the turns of the input. Consecutive items of the assistant (thoughts, texts and calls) form one turn. */
+/** Reads the input's turns. Consecutive assistant items (reasoning, texts and calls) form one turn. */
 export const readInput = (fields: Fields, input: unknown): ReadonlyArray<Turn> => {
   if (typeof input === "string")
     return [{ role: "user", at: "input", parts: [{ type: "text", at: "input", text: input, cache: undefined }] }]
@@ -217,7 +217,7 @@ const writeFile = (fields: Fields, { at, context, name, source }: DocumentPart):
 
 const idLengthMax = 64
 
-/** Writes a single text as a plain string. */
+/** Writes a tool call's output. A single text becomes a plain string. */
 const writeOutput = (fields: Fields, parts: ReadonlyArray<Content>): string | ReadonlyArray<JsonObject> => {
   const [first] = parts
   if (parts.length === 0) return ""
@@ -261,7 +261,7 @@ const writeThought = (part: ThinkingPart): JsonObject =>
     encrypted_content: part.signature
   })
 
-/** Consecutive texts and refusals form one message. */
+/** Writes an assistant turn's items. Consecutive texts and refusals form one message. */
 const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   let content: Array<JsonObject> | undefined

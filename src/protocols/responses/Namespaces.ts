@@ -3,7 +3,7 @@ import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, listOf, text, textOr } from "../conversation/Json.ts"
 import { fittingId } from "../conversation/ToolCalls.ts"
 
-/** The maximum length of a tool name that other vendors accept, in characters. */
+/** The maximum length of a tool name at other vendors, in characters. */
 const nameLengthMax = 64
 
 const joined = (namespace: string, name: string): string => fittingId(`${namespace}__${name}`, nameLengthMax)
@@ -12,14 +12,14 @@ const joined = (namespace: string, name: string): string => fittingId(`${namespa
 export const nameOf = ({ name, namespace }: JsonObject): unknown =>
   typeof namespace === "string" && typeof name === "string" ? joined(namespace, name) : name
 
-/** Returns the tools in a namespace with the names that other protocols use, or `undefined` if `tool` is not a namespace. */
+/** Returns a namespace's tools with the names that other protocols use, or `undefined` if `tool` is not a namespace. */
 export const toolsIn = (tool: unknown): ReadonlyArray<JsonObject> | undefined => {
   if (!isObject(tool) || tool.type !== "namespace") return undefined
   const namespace = textOr(tool.name, "")
   return listOf(tool.tools).flatMap((one) => (isObject(one) ? [{ ...one, name: nameOf({ ...one, namespace }) }] : []))
 }
 
-/** Returns a tool's name and namespace in the client's request, given the name that other protocols use. */
+/** Given the name that other protocols use, returns a tool's name in the client's request, with its namespace if it has one. */
 export const ownName = (request: JsonObject, name: string): { readonly name: string; readonly namespace?: string } => {
   for (const tool of listOf(request.tools)) {
     if (!isObject(tool) || tool.type !== "namespace" || typeof tool.name !== "string") continue
@@ -31,7 +31,7 @@ export const ownName = (request: JsonObject, name: string): { readonly name: str
   return { name }
 }
 
-/** Returns the namespaces among a request's tools, with nothing but the names of their tools. `ownName` finds the same names in them. */
+/** Returns the namespaces among a request's tools, reduced to their tools' names, which suffice to find a tool's original name. */
 export const namespacesIn = (tools: unknown): ReadonlyArray<JsonObject> =>
   listOf(tools).flatMap((tool) =>
     isObject(tool) && tool.type === "namespace"

@@ -2,9 +2,9 @@
  * Reads the events of a Responses stream.
  *
  * Where the specification is silent:
- * - A part begins with its own event or, if a server omits that event, with its first delta. Content without deltas is read from the event that ends
+ * - A part begins with a start event or, if a server omits that event, with its first delta. Content without deltas is read from the event that ends
  *   its part or item.
- * - The parts of a summary form one thought, separated by empty lines.
+ * - A summary's parts form one reasoning part, separated by empty lines.
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"

@@ -2,17 +2,17 @@
  * Reads and writes requests in OpenAI's Responses protocol.
  *
  * Where the specification is silent:
- * - Translated answers are not stored. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and `background` are
- *   refused. `store: true` is dropped, and the answer states `store: false`.
- * - Some fields are dropped for vendors of other protocols, because the answer does not depend on them: `include` (although token probabilities are
- *   refused), `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its
+ * - Translated responses are not stored. `previous_response_id`, `conversation`, `prompt`, references to items, files by id and `background` are
+ *   rejected. `store: true` is dropped, and the response contains `store: false`.
+ * - Some fields are dropped for vendors of other protocols, because they do not affect the response: `include` (although token probabilities are
+ *   rejected), `truncation`, `metadata`, `client_metadata`, `max_tool_calls`, `stream_options`, `prompt_cache_retention`, and `service_tier` with its
  *   default value.
  * - For a vendor of another protocol, a namespace becomes a prefix of its tools' names (`Namespaces`).
- * - The vendor's tools (`web_search`, `mcp`, `local_shell`, ...), items of their calls, and unknown fields are refused.
- * - In a request translated to Responses, `store` is false. If the client requests reasoning, OpenAI's encrypted thoughts are requested too, and they
- *   are sent back without ids. Stop sequences and audio are refused. `top_k`, `seed`, penalties, cache breakpoints and a tool result's `is_error` are
+ * - The vendor's tools (`web_search`, `mcp`, `local_shell`, ...), their calls' items, and unknown fields are rejected.
+ * - In a request translated to Responses, `store` is false. If the client requests reasoning, OpenAI's encrypted reasoning is requested too, and it
+ *   is sent back without ids. Stop sequences and audio are rejected. `top_k`, `seed`, penalties, cache breakpoints and a tool result's `is_error` are
  *   dropped. A function's `strict` is false by default, as in all other protocols. A conversation from Messages, Google or Bedrock that ends with an
- *   assistant message is refused. A token limit below 16 is refused, because OpenAI does not accept it.
+ *   assistant message is rejected. A completion limit below 16 is rejected, because OpenAI does not accept it.
  */
 import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type {
@@ -225,13 +225,13 @@ const writeReasoning = (conversation: Conversation, limit: number | undefined): 
   return effort === undefined && summary === undefined ? undefined : present({ effort, summary })
 }
 
-/** Returns the text of a leading system turn with a single part, because Responses has a separate field for it. */
+/** Returns the text of a leading system turn, if it has a single part, because Responses has a separate field for it. */
 const leading = (turns: ReadonlyArray<Turn>): string | undefined => {
   const [first] = turns
   return first?.role === "system" && first.parts.length === 1 ? first.parts[0]!.text : undefined
 }
 
-/** The lowest token limit that OpenAI accepts. */
+/** The minimum completion limit that OpenAI accepts. */
 const limitLeast = 16
 
 export const writeRequest = writing((fields, conversation, options) => {

@@ -1,4 +1,4 @@
-/** Reads and writes the usage in OpenAI's Responses. */
+/** Reads and writes the usage in OpenAI's Responses protocol. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf, present } from "../conversation/Json.ts"
 import { count, written } from "../conversation/Usage.ts"

@@ -29,7 +29,7 @@ interface Message {
   open: number
 }
 
-/** A part of the answer that receives deltas. */
+/** A part of the response that receives deltas. */
 interface Part {
   readonly start: Extract<Delta, { type: "text_start" | "refusal_start" | "thinking_start" | "tool_start" }>
   readonly item: string

@@ -37,7 +37,7 @@ const answers: Omit<Protocol, "name" | "endpoint" | "long_member" | "pathFor" | 
   reader
 }
 
-/** Converts a choice of a complete answer to a choice of a chunk. Text completions have the same form in both. */
+/** Converts a complete response's choice to a chunk's choice. Text completions have the same form in both. */
 const pieceOf = (choice: unknown): unknown => {
   if (!isObject(choice) || !isObject(choice.message)) return choice
   const { message, ...others } = choice

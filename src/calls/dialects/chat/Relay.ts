@@ -22,10 +22,10 @@ import {
 import type { Looking, Reader, Run } from "../../prompts/EventRelay.ts"
 import { tokensIn, tokensOfString } from "../../prompts/Tokens.ts"
 
-/** The usual end of an event without usage. The reader replaces it without parsing the event. */
+/** The usual end of an event without usage. The reader can remove the member without parsing the event. */
 const noUsage = `,"usage":null}${blankLine}`
 const withoutNoUsage = `}${blankLine}`
-/** Matches an event that ends an answer. In earlier events, `finish_reason` is null or an empty string. */
+/** Matches an event that ends a response. In earlier events, `finish_reason` is null or an empty string. */
 const finishes = /"finish_reason"\s*:\s*"[^"]/
 const isDone = /^data: ?\[DONE\]\s*$/
 
@@ -102,13 +102,13 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
   }
 }
 
-/** Returns whether an answer or event reports an error. Some vendors send `"error":null` if there is none. */
+/** Returns whether a response or event reports an error. Some vendors send `"error":null` if there is none. */
 export const isFailure = ({ error }: Readonly<Record<string, unknown>>): boolean =>
   error !== undefined && error !== null
 
 /** Consecutive events that contain only deltas. */
 interface PlainRun extends Run {
-  /** Whether one of the events ends the answer. */
+  /** Whether one of the events ends the response. */
   readonly finishes: boolean
 }
 
@@ -138,7 +138,7 @@ const runOf = (text: string, from: number, blank: string, returns: boolean): Pla
     }
     const name = mark[1]
     if (name !== undefined) {
-      // An event can repeat the same thought under several names. It counts only once.
+      // An event can repeat the same reasoning under several names. It counts only once.
       if (isThought(name) && (thought ??= name) !== name) return { end: start, tokens, finishes }
       const piece = marks.lastIndex
       const pieceEnd = endOfString(text, piece)

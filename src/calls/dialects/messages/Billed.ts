@@ -1,4 +1,4 @@
-/** The fields of a Messages request that change the vendor's bill beyond the model's price, each with the reason. */
+/** The Messages request fields that change the vendor's bill beyond the model's price, each with the reason. */
 import {
   anything,
   otherLimits,

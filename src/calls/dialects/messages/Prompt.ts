@@ -4,8 +4,8 @@
  *
  * Where the specification is silent:
  * - The bound is computed as for chat (`calls/prompts/Prompt`): a token takes at least one byte of the request. An image of any size counts as
- *   `max_attachment_tokens`, even in a tool result. A text document counts by its bytes as well. Any other document, an attachment by URL or id, and
- *   a video count as the complete context.
+ *   `max_attachment_tokens`, even in a tool result. A text document also counts by its bytes. Any other document, an attachment by URL or id, and a
+ *   video count as the complete context.
  */
 import { Schema } from "effect"
 import type { Either, ParseResult } from "effect"
@@ -53,7 +53,7 @@ const options = {
   system: optional(Content.annotations({ [byHand]: isContent })),
   thinking: optional(Typed),
   tool_choice: optional(Typed),
-  /** Tools that the client runs. The vendor's own tools are priced by the model's `extras`. */
+  /** The tools. Those that the vendor runs are priced by the model's `extras`. */
   tools: optional(
     Schema.Array(
       Schema.Struct({ name: Schema.optional(Schema.String), type: Schema.optional(Schema.NullOr(Schema.String)) })
@@ -179,7 +179,7 @@ const reads = (
         names_kept: attached.by_id,
         prompts: 1,
         answers: 1,
-        // A request to count tokens gets no answer.
+        // A request to count tokens gets no completion.
         answer_tokens_max: request.max_tokens ?? 0
       }
     })

@@ -37,7 +37,7 @@ export const messages: Protocol = {
   reader
 }
 
-/** Estimates the tokens in a block's text, thoughts and tool call arguments. */
+/** Estimates the tokens in a block's text, reasoning or tool call arguments. */
 const tokensOf = (block: unknown): number => {
   const { input, text, thinking } = (block ?? {}) as Readonly<Record<string, unknown>>
   const generated = text ?? thinking ?? JSON.stringify(input)

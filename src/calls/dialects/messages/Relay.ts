@@ -1,10 +1,10 @@
 /**
- * Reads Messages streams. Most events are deltas and are passed on immediately. The reader inspects errors, the events that report usage
+ * Reads Messages streams. Most events are deltas and are passed on as they arrive. The reader inspects errors, the events that report usage
  * (`message_start` and `message_delta`), and the last event (`message_stop`). It withholds the last event until the charge is committed.
  *
  * Where the specification is silent:
- * - `message_delta` counts all of an answer's tokens, whereas `message_start` counts only the first tokens. A stream that breaks before
- *   `message_delta` costs its prompt tokens, if they were reported.
+ * - `message_delta` counts all completion tokens, whereas `message_start` counts only the first ones. A stream that breaks before `message_delta`
+ *   costs its prompt tokens, if they were reported.
  * - A broken stream ends with an event `error` instead of `message_stop`.
  */
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"

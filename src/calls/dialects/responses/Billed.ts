@@ -1,4 +1,4 @@
-/** The fields of a Responses request that change the vendor's bill beyond the model's price, each with the reason. */
+/** The Responses request fields that change the vendor's bill beyond the model's price, each with the reason. */
 import { anything, otherLimits, otherModels, otherThan, toolsOtherThan, vendorTools } from "../../prompts/Extras.ts"
 import type { AsksFor, Billed, Rule } from "../../prompts/Extras.ts"
 
@@ -23,7 +23,7 @@ const everyTool = (tools: unknown): unknown =>
       )
     : tools
 
-/** Finds tools inside input items. The results of a tool search contain them. */
+/** Finds tools inside input items, such as a tool search's results. */
 const toolsOfItems: AsksFor = (input) => {
   if (!Array.isArray(input)) return []
   for (const item of input as ReadonlyArray<{ readonly tools?: unknown } | null>) {

@@ -8,11 +8,11 @@ const isObject = (value: unknown): value is Json => typeof value === "object" &&
 
 const conversationOf = (conversation: unknown): unknown => (isObject(conversation) ? conversation.id : conversation)
 
-/** Fields of an input item that contain ids: the item's own id, and the id of the request that it approves. */
+/** An input item's fields that contain ids: the item's id, and the id of the request that it approves. */
 const ofItem = new Set(["id", "approval_request_id"])
 
 /**
- * Returns the ids of all objects in a request that the vendor may have stored. Items sent in full are included, because the vendor reads its own
+ * Returns the ids of all objects in a request that the vendor may have stored. Items sent in full are included, because the vendor reads its stored
  * copy.
  */
 export const namedIn = ({ conversation, input, previous_response_id }: Json): ReadonlyArray<Named> => {

@@ -4,8 +4,8 @@
  *
  * Where the specification is silent:
  * - The bound is computed as for chat (`calls/prompts/Prompt`): a token takes at least one byte of the request. An image of any size counts as
- *   `max_attachment_tokens`, even in a tool's output. Text and some audio count by their bytes as well. Any other file, an attachment by URL or id
- *   (except an image), an earlier answer, and a summary in a vendor's own format count as the complete context.
+ *   `max_attachment_tokens`, even in a tool's output. Text and some audio also count by their bytes. Any other file, an attachment by URL or id
+ *   (except an image), an earlier response, and a summary in a vendor-specific format count as the complete context.
  */
 import { Schema } from "effect"
 import { addData, addImage, noteFiles, nothingAttached } from "../../prompts/Attachments.ts"
@@ -34,7 +34,7 @@ const request = {
     max_output_tokens: optional(whole(1, 1_000_000_000)),
     metadata: optional(Schema.Record({ key: Schema.String, value: Schema.String })),
     parallel_tool_calls: optional(Flag),
-    /** The request is refused if the upstream does not store responses. */
+    /** The request is rejected if the upstream does not store responses. */
     previous_response_id: optional(Schema.String),
     reasoning: optional(Schema.Struct({ effort: Schema.optional(Schema.NullOr(Schema.String)) })),
     store: optional(Flag),
@@ -54,7 +54,7 @@ export const ResponsesRequest = Schema.extend(
 ).annotations({ identifier: "ResponsesRequest" })
 export type ResponsesRequest = typeof ResponsesRequest.Type
 
-/** A message, a tool's call or output, a thought, or an item defined by the vendor. */
+/** A message, a tool call or its output, reasoning, or an item defined by the vendor. */
 export interface Item {
   readonly type?: string
   readonly [field: string]: unknown

@@ -33,10 +33,7 @@ const refusal = ({ body }: ValidPrompt, { upstream }: Passage): InvalidRequest |
     : InvalidRequest.of(field, "this model's upstreams store no responses: send the complete conversation in input")
 }
 
-/**
- * Shortens a long member. A translated answer repeats the request's members, and finds the namespaces of the called tools in them. It does not repeat
- * long members.
- */
+/** Shortens a long member. A translated response does not repeat long members, but it needs the tools' namespaces. */
 const shortened = (name: string, value: unknown): unknown => {
   switch (name) {
     case "input":
@@ -90,7 +87,7 @@ export const responses: Protocol = {
 /** The `status` values of a complete response. Some vendors omit the field. */
 const ends: ReadonlySet<unknown> = new Set(["completed", "incomplete", undefined])
 
-/** Estimates the tokens in an item's text, thoughts and tool call arguments. */
+/** Estimates the tokens in an item's text, reasoning and tool call arguments. */
 const tokensOf = (item: unknown): number => {
   const { arguments: called, content, input, summary } = (item ?? {}) as Readonly<Record<string, unknown>>
   const texts = [content, summary].flatMap((parts) =>

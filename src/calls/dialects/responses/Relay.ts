@@ -1,5 +1,5 @@
 /**
- * Reads Responses streams. Most events are deltas and are passed on immediately. The last event, `response.completed` or `response.incomplete`,
+ * Reads Responses streams. Most events are deltas and are passed on as they arrive. The last event, `response.completed` or `response.incomplete`,
  * reports the usage. It is withheld until the charge is committed.
  *
  * Where the specification is silent:
@@ -14,7 +14,7 @@ import type { Usage } from "../../../protocols/conversation/Usage.ts"
 import { handedOutBy } from "./Named.ts"
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 
-/** Returns the event that closes a broken stream. Its number follows the last one in `events`. */
+/** Returns the event that ends a broken stream. Its sequence number follows the last one in `events`. */
 export const broken = (events: string): string => {
   const error = {
     type: "upstream_error",
