@@ -12,7 +12,7 @@ import type {
   UserPart
 } from "../../src/protocols/conversation/Conversation.ts"
 import type { Delta } from "../../src/protocols/conversation/Delta.ts"
-import { home } from "../../src/protocols/conversation/Thoughts.ts"
+import { homeSigners } from "../../src/protocols/conversation/Thoughts.ts"
 import type { Usage } from "../../src/protocols/conversation/Usage.ts"
 import { noUsage } from "../../src/protocols/conversation/Usage.ts"
 
@@ -198,7 +198,7 @@ export const answer = (protocol: Protocol): fc.Arbitrary<Answer> =>
       const signature = protocol === "chat" ? undefined : thought?.signature
       const parts: Array<AnswerPart> = []
       if (thought !== undefined)
-        parts.push({ type: "thinking", text: thought.text, signature, signer: home[protocol], redacted: false })
+        parts.push({ type: "thinking", text: thought.text, signature, signer: homeSigners[protocol], redacted: false })
       if (said !== undefined) parts.push({ type: "text", text: said })
       for (const call of calls) parts.push({ type: "tool_call", ...call, custom: false })
       return {

@@ -1,10 +1,10 @@
 /** Protocols that only upstreams speak. The request path names the model and selects streaming. */
 import { eventsOf } from "../../upstream/wire/EventFrames.ts"
 import { serverSentEvents } from "../prompts/Protocol.ts"
-import type { Spoken } from "../prompts/Protocol.ts"
+import type { UpstreamProtocol } from "../prompts/Protocol.ts"
 
 /** Gemini. The upstream's address must end with the version or a project's publisher: `https://generativelanguage.googleapis.com/v1beta`. */
-export const google: Spoken = {
+export const google: UpstreamProtocol = {
   name: "google",
   pathFor: (model, streams) =>
     `/models/${encodeURIComponent(model)}:${streams ? "streamGenerateContent?alt=sse" : "generateContent"}`,
@@ -14,7 +14,7 @@ export const google: Spoken = {
 }
 
 /** Bedrock's Converse. The upstream's address must be a region's runtime: `https://bedrock-runtime.us-east-1.amazonaws.com`. */
-export const bedrock: Spoken = {
+export const bedrock: UpstreamProtocol = {
   name: "bedrock",
   pathFor: (model, streams) => `/model/${encodeURIComponent(model)}/${streams ? "converse-stream" : "converse"}`,
   headers: {},

@@ -51,7 +51,7 @@ export const EmbeddingAnswer = Schema.Struct({
 }).annotations({ identifier: "EmbeddingAnswer" })
 
 /** A valid request with its model. */
-export interface Asked {
+export interface ValidRequest {
   readonly model: EmbeddingModel
   readonly request: EmbeddingRequest
   /** The number of embeddings to return. */
@@ -77,18 +77,18 @@ export interface EmbeddingFacts {
 
 export const factsOf = (request: unknown): EmbeddingFacts =>
   isObject(request)
-    ? { inputs: inputsOf(request.input), billed: billedOtherwise(request) }
+    ? { inputs: inputsOf(request.input), billed: billedFieldError(request) }
     : { inputs: undefined, billed: undefined }
 
 /**
  * Validates a request and computes its bounds. `Left` holds the first violation. With `facts`, the request's long members may have placeholder values
  * of the same types.
  */
-export const askedOf = (
+export const validate = (
   models: ReadonlyArray<EmbeddingModel>,
   request: unknown,
   facts = factsOf(request)
-): Either.Either<Asked, InvalidRequest> => {
+): Either.Either<ValidRequest, InvalidRequest> => {
   if (!isObject(request)) return refused("", "must be a JSON object")
   const { dimensions, encoding_format, model: name, user } = request
   if (typeof name !== "string" || name === "") return refused("model", "must be a model's id")
@@ -126,7 +126,7 @@ const dimensionsRule = ({ dimensions, shortens }: EmbeddingModel, asked: unknown
 }
 
 /** Returns an error if a field changes the vendor's bill or differs only in case from a field that the service reads or bills. */
-export const billedOtherwise = (request: Readonly<Record<string, unknown>>): Refusal | undefined => {
+export const billedFieldError = (request: Readonly<Record<string, unknown>>): Refusal | undefined => {
   for (const field in request) {
     const rule = billed.get(field)
     if (rule === undefined) {
@@ -141,7 +141,7 @@ export const billedOtherwise = (request: Readonly<Record<string, unknown>>): Ref
 
 // ---- the input ------------------------------------------------------------------------------------------------------------------
 
-type Size = Pick<Asked, "inputs" | "most" | "context" | "estimate">
+type Size = Pick<ValidRequest, "inputs" | "most" | "context" | "estimate">
 
 const rule = "must be a non-empty string, or a non-empty array of strings, tokens or token arrays"
 const wrong = refused("input", rule)
@@ -203,21 +203,21 @@ const isTokens = (value: unknown): value is ReadonlyArray<number> =>
 export const longMembers: LongMembers = { names: new Set(["embedding"]), depth: 3 }
 
 /** The assumed number of dimensions if it is unknown, typical of large models. */
-const dimensionsUsual = 4_096
+const assumedDimensions = 4_096
 /** Sizes in bytes: a number as JSON with all its digits, a number as base64, and the JSON around an embedding. */
 const numberBytes = 24
 const encodedBytes = 6
 const frameBytes = 100
 
 /** Estimates the response size in bytes. */
-export const answerBytesOf = ({ inputs, model, request }: Asked): number => {
-  const numbers = request.dimensions ?? model.dimensions ?? dimensionsUsual
+export const answerBytesOf = ({ inputs, model, request }: ValidRequest): number => {
+  const numbers = request.dimensions ?? model.dimensions ?? assumedDimensions
   return inputs * (numbers * (request.encoding_format === "base64" ? encodedBytes : numberBytes) + frameBytes)
 }
 
 /** Returns a response's defect, for the log, or `undefined` if the response contains an embedding for each input. */
 export const faultIn =
-  ({ inputs }: Asked) =>
+  ({ inputs }: ValidRequest) =>
   ({ data }: Readonly<Record<string, unknown>>): string | undefined =>
     Array.isArray(data) && data.length === inputs && data.every(hasEmbedding)
       ? undefined
@@ -230,7 +230,7 @@ export const tokensReported = ({ usage }: Readonly<Record<string, unknown>>): un
   isObject(usage) ? (usage.prompt_tokens ?? usage.total_tokens) : undefined
 
 /** Returns whether the client requested base64 and the upstream sent numbers. Clients that request base64 accept nothing else. */
-export const isIncomplete = ({ request }: Asked, { data }: Readonly<Record<string, unknown>>): boolean =>
+export const isIncomplete = ({ request }: ValidRequest, { data }: Readonly<Record<string, unknown>>): boolean =>
   request.encoding_format === "base64" &&
   !(data as ReadonlyArray<Readonly<Record<string, unknown>>>).every(({ embedding }) => typeof embedding === "string")
 

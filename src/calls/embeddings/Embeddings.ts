@@ -5,8 +5,8 @@ import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import { believed } from "../../upstream/models/Reported.ts"
 import { measuredOf } from "../metered/Measured.ts"
-import { answerBytesOf, askedOf, encoded, faultIn, isIncomplete, longMembers, tokensReported } from "./Embedding.ts"
-import type { Asked, EmbeddingFacts, EmbeddingRequest } from "./Embedding.ts"
+import { answerBytesOf, validate, encoded, faultIn, isIncomplete, longMembers, tokensReported } from "./Embedding.ts"
+import type { ValidRequest, EmbeddingFacts, EmbeddingRequest } from "./Embedding.ts"
 import { EmbeddingModels } from "./Settings.ts"
 import type { EmbeddingModel } from "./Settings.ts"
 import { singles } from "./Single.ts"
@@ -38,10 +38,10 @@ const make = Effect.gen(function* () {
     models,
     long: "input",
     longMembers,
-    askedOf: (request, facts?: EmbeddingFacts) => askedOf(models, request, facts),
+    askedOf: (request, facts?: EmbeddingFacts) => validate(models, request, facts),
     pricesOf: ({ price }) => [{ quantity: "prompt_tokens", unit: "token", price }],
     leastOf: (model) => costOf(model, 1),
-    mostOf: ({ model, most }: Asked) => costOf(model, most),
+    mostOf: ({ model, most }: ValidRequest) => costOf(model, most),
     tokensOf: ({ most }) => most,
     answerBytesOf,
     faultIn,
@@ -57,7 +57,7 @@ const make = Effect.gen(function* () {
 const costOf = ({ price }: EmbeddingModel, tokens: number): Nano => charge([{ units: tokens, price }])
 
 const usedBy = (
-  { context, estimate, model }: Asked,
+  { context, estimate, model }: ValidRequest,
   provider: string,
   answer: Readonly<Record<string, unknown>>
 ): Measured => {

@@ -1,6 +1,6 @@
 /** Serves embedding and rerank calls: the first upstream that succeeds returns one complete response. */
 import { Effect, Either } from "effect"
-import { spliced, written } from "../prompts/Outgoing.ts"
+import { spliced, requestJson } from "../prompts/Outgoing.ts"
 import { Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
@@ -168,7 +168,7 @@ export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked 
 })
 
 const bodyOf = (sent: Record<string, unknown>, long: string, { json, request }: SingleCall<unknown>) =>
-  request instanceof LongRequest ? spliced(sent, request) : written(sent, long, json)
+  request instanceof LongRequest ? spliced(sent, request) : requestJson(sent, long, json)
 
 const validated = <Model extends Routed, Asked extends Valid<Model>, Facts>(
   { askedOf }: Kind<Model, Asked, Facts>,
@@ -193,7 +193,7 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
   answer: Answered,
   call: SingleCall<unknown>
 ) {
-  const shown = answer.lost ? undefined : yield* shownOf(kind, asked, answer, call)
+  const shown = answer.lost ? undefined : yield* clientResponseOf(kind, asked, answer, call)
   if (shown === undefined) {
     yield* admission.settle({ ...measured, error_type: "busy" })
     return yield* new Busy({ message: noRoomForAnswer, retry_after: busyFor })
@@ -207,7 +207,7 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
 })
 
 /** The client's response. A long one has no value. */
-interface Shown {
+interface ClientResponse {
   readonly bytes: Buffer
   readonly value: Json | undefined
 }
@@ -216,12 +216,12 @@ interface Shown {
  * Builds the client's response. If the response is long or needs parts of a long request, a separate thread completes it. Returns `undefined` if that
  * failed.
  */
-const shownOf = <Model extends Routed, Asked extends Valid<Model>, Facts>(
+const clientResponseOf = <Model extends Routed, Asked extends Valid<Model>, Facts>(
   { completed, completesFromRequest, isIncomplete, protocol }: Kind<Model, Asked, Facts>,
   asked: Asked,
   { body, bytes, emptied }: Answered,
   { caller, json, request }: SingleCall<unknown>
-): Effect.Effect<Shown | undefined> => {
+): Effect.Effect<ClientResponse | undefined> => {
   const isLong = emptied !== undefined
   if (!isIncomplete(asked, body)) return Effect.succeed({ bytes, value: isLong ? undefined : body })
   const needed = completesFromRequest && (isLong || request instanceof LongRequest)

@@ -24,14 +24,14 @@ import type { Model, Retries } from "../prompts/Model.ts"
 import type { Choice, Routed } from "./Choice.ts"
 
 /** The error of a budget that excludes an upstream. */
-type Barred = BudgetExceeded | RateLimitReached
+type BudgetProblem = BudgetExceeded | RateLimitReached
 
 export type AttemptProblem = UpstreamProblem | BooksUnavailable | Busy | InvalidRequest
 /** A call's failure after all attempts. */
-export type CallProblem = AttemptProblem | Barred
+export type CallProblem = AttemptProblem | BudgetProblem
 
 /** The routes that may serve a call with one model, in the order they are tried. */
-export interface Plan<Way> extends Choice<Way> {
+export interface Plan<Route> extends Choice<Route> {
   readonly model: Model
   /** The completion limit, in tokens per choice. */
   readonly limit: number
@@ -39,26 +39,26 @@ export interface Plan<Way> extends Choice<Way> {
   readonly served: { readonly model: string; readonly price: string } | undefined
 }
 
-export interface Attempts<Way, A> {
-  readonly first: Plan<Way>
+export interface Attempts<Route, A> {
+  readonly first: Plan<Route>
   /** Calls one upstream. `isLast` is true if no further attempt can follow. */
-  readonly ask: (plan: Plan<Way>, way: Way, isLast: boolean) => Effect.Effect<A, AttemptProblem | Spent>
+  readonly ask: (plan: Plan<Route>, way: Route, isLast: boolean) => Effect.Effect<A, AttemptProblem | Spent>
   readonly retries: Retries | undefined
   /** The fallbacks' model ids. */
   readonly fallbacks: ReadonlyArray<string>
   /** Plans a fallback. Returns `undefined` if the fallback cannot serve the call. */
-  readonly planOf: (fallback: string) => Effect.Effect<Plan<Way> | undefined, BooksUnavailable>
+  readonly planOf: (fallback: string) => Effect.Effect<Plan<Route> | undefined, BooksUnavailable>
   /** The error of the budget that excludes upstreams from the plans, if any. */
-  readonly barred: Barred | undefined
+  readonly barred: BudgetProblem | undefined
   readonly request_id: string | undefined
   readonly observe: (decision: Decision) => void
   /** Runs before the next attempt. */
   readonly goesOn: (problem: CallProblem) => Effect.Effect<void>
 }
 
-export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.Effect<A, CallProblem> =>
+export const run = <Route extends Routed, A>(attempts: Attempts<Route, A>): Effect.Effect<A, CallProblem> =>
   Effect.flatMap(Clock.currentTimeMillis, (at) => {
-    const trail = new Trail<Way>()
+    const trail = new Trail<Route>()
     const { first, observe, request_id } = attempts
     return Effect.ensuring(
       Effect.catchAll(rounds(attempts, trail, at), (problem) => fallBack(attempts, trail, problem)),
@@ -69,18 +69,18 @@ export const run = <Way extends Routed, A>(attempts: Attempts<Way, A>): Effect.E
   })
 
 /** The attempts made so far. */
-class Trail<Way extends Routed> {
+class Trail<Route extends Routed> {
   readonly attempts: Array<DecisionAttempt> = []
   /** The routes of the last round that may be retried, each with the delay in seconds that its upstream requested, or 0. */
-  readonly unserved = new Map<Way, number>()
+  readonly unserved = new Map<Route, number>()
   /** Whether the call may have been charged or the service is busy. In either case, no further attempt is made. */
   isCharged = false
 
-  add({ model }: Plan<Way>, { upstream }: Way, outcome: AttemptOutcome): void {
+  add({ model }: Plan<Route>, { upstream }: Route, outcome: AttemptOutcome): void {
     this.attempts.push({ model: model.id, upstream: upstream.name, outcome })
   }
 
-  failed(plan: Plan<Way>, way: Way, problem: AttemptProblem | Spent): void {
+  failed(plan: Plan<Route>, way: Route, problem: AttemptProblem | Spent): void {
     this.add(plan, way, outcomeOf(problem))
     if (problem._tag === "Spent" || problem._tag === "Busy" || problem._tag === "BooksUnavailable")
       this.isCharged = true
@@ -105,14 +105,14 @@ export const outcomeOf = ({ _tag }: AttemptProblem | Spent): AttemptOutcome => {
 }
 
 /** Tries each of the given routes once, in order. */
-const round = <Way extends Routed, A>(
-  { ask, goesOn }: Attempts<Way, A>,
-  trail: Trail<Way>,
-  plan: Plan<Way>,
-  ways: ReadonlyArray<Way>,
+const round = <Route extends Routed, A>(
+  { ask, goesOn }: Attempts<Route, A>,
+  trail: Trail<Route>,
+  plan: Plan<Route>,
+  ways: ReadonlyArray<Route>,
   isLastRound: boolean
 ): Effect.Effect<A, AttemptProblem> =>
-  firstOf<Way, A, AttemptProblem>(
+  firstOf<Route, A, AttemptProblem>(
     ways,
     (way, isLast) =>
       Effect.tap(ask(plan, way, isLast && isLastRound), () => {
@@ -123,9 +123,9 @@ const round = <Way extends Routed, A>(
   )
 
 /** Returns whether another attempt may follow once all of a plan's routes have failed. */
-const mayGoOn = (trail: Trail<never>, { _tag }: CallProblem): boolean => !trail.isCharged && goesOnAfter.has(_tag)
+const mayContinue = (trail: Trail<never>, { _tag }: CallProblem): boolean => !trail.isCharged && retriableTags.has(_tag)
 
-const goesOnAfter: ReadonlySet<CallProblem["_tag"]> = new Set<CallProblem["_tag"]>([
+const retriableTags: ReadonlySet<CallProblem["_tag"]> = new Set<CallProblem["_tag"]>([
   "UpstreamFailed",
   "UpstreamBusy",
   "BudgetExceeded",
@@ -135,42 +135,42 @@ const goesOnAfter: ReadonlySet<CallProblem["_tag"]> = new Set<CallProblem["_tag"
 const pauseMin = 250
 const pauseMax = 8_000
 
-const rounds = <Way extends Routed, A>(
-  attempts: Attempts<Way, A>,
-  trail: Trail<Way>,
+const rounds = <Route extends Routed, A>(
+  attempts: Attempts<Route, A>,
+  trail: Trail<Route>,
   at: number,
   ways = attempts.first.ways,
   made = 0
 ): Effect.Effect<A, CallProblem> => {
   const { barred, fallbacks, first, retries } = attempts
   if (ways.length === 0 && barred !== undefined) return Effect.fail(barred)
-  const asked = round(attempts, trail, first, ways, fallbacks.length === 0)
-  if (retries === undefined || made >= retries.max) return asked
-  return Effect.catchAll(asked, (problem) => {
-    const again = ways.filter((way) => trail.unserved.has(way))
-    if (!mayGoOn(trail as Trail<never>, problem) || again.length === 0) return Effect.fail(problem)
-    const wanted = Math.min(...trail.unserved.values()) * 1_000
-    const pause = Math.max(wanted, Math.min(pauseMin * 2 ** made, pauseMax))
+  const roundResult = round(attempts, trail, first, ways, fallbacks.length === 0)
+  if (retries === undefined || made >= retries.max) return roundResult
+  return Effect.catchAll(roundResult, (problem) => {
+    const retriable = ways.filter((way) => trail.unserved.has(way))
+    if (!mayContinue(trail as Trail<never>, problem) || retriable.length === 0) return Effect.fail(problem)
+    const requestedPause = Math.min(...trail.unserved.values()) * 1_000
+    const pause = Math.max(requestedPause, Math.min(pauseMin * 2 ** made, pauseMax))
     trail.unserved.clear()
     return Effect.flatMap(Clock.currentTimeMillis, (now) =>
       now + pause > at + retries.within_ms
         ? Effect.fail(problem)
         : Effect.zipRight(
             Effect.zipRight(attempts.goesOn(problem), Effect.interruptible(Effect.sleep(Duration.millis(pause)))),
-            rounds(attempts, trail, at, again, made + 1)
+            rounds(attempts, trail, at, retriable, made + 1)
           )
     )
   })
 }
 
-const fallBack = <Way extends Routed, A>(
-  attempts: Attempts<Way, A>,
-  trail: Trail<Way>,
+const fallBack = <Route extends Routed, A>(
+  attempts: Attempts<Route, A>,
+  trail: Trail<Route>,
   problem: CallProblem,
   left = attempts.fallbacks
 ): Effect.Effect<A, CallProblem> => {
   const [next, ...others] = left
-  if (next === undefined || !mayGoOn(trail as Trail<never>, problem)) return Effect.fail(problem)
+  if (next === undefined || !mayContinue(trail as Trail<never>, problem)) return Effect.fail(problem)
   return Effect.flatMap(Effect.zipRight(stillThere, attempts.planOf(next)), (plan) =>
     plan === undefined
       ? fallBack(attempts, trail, problem, others)

@@ -13,7 +13,7 @@ import { Conversations } from "../../upstream/routing/Conversations.ts"
 import { orderOf } from "../../upstream/routing/Order.ts"
 import type { Candidate, Reason, Routing } from "../../upstream/routing/Order.ts"
 import type { Model, ModelRoute } from "../prompts/Model.ts"
-import { answerTokensAsked, answerTokensEnough, promptTokensEstimate } from "../prompts/Prompt.ts"
+import { requestedCompletionTokens, preferredCompletionTokens, promptTokensEstimate } from "../prompts/Prompt.ts"
 import type { ValidPrompt } from "../prompts/Prompt.ts"
 import { conversationOf } from "./Conversation.ts"
 
@@ -23,17 +23,21 @@ export interface Routed {
   readonly upstream: Upstream
 }
 
-export interface Choice<Way> {
+export interface Choice<Route> {
   /** The routes, in the order they are tried. */
-  readonly ways: ReadonlyArray<Way>
+  readonly ways: ReadonlyArray<Route>
   readonly reason: Reason
   /** Records the upstream that serves the request. */
   readonly answered?: ((upstream: string) => void) | undefined
 }
 
-export type Chooser = <Way extends Routed>(ways: ReadonlyArray<Way>, prompt: ValidPrompt, caller: Caller) => Choice<Way>
+export type Chooser = <Route extends Routed>(
+  ways: ReadonlyArray<Route>,
+  prompt: ValidPrompt,
+  caller: Caller
+) => Choice<Route>
 
-const usual: Routing = { policy: "order", sticky: false }
+const defaultRouting: Routing = { policy: "order", sticky: false }
 
 /** Creates the choosers, keyed by model id. */
 export const choosersOf = (
@@ -47,7 +51,7 @@ export const choosersOf = (
 }
 
 const chooserOf = (model: Model, clock: Clock.Clock): Chooser => {
-  const { policy, sticky } = model.routing ?? usual
+  const { policy, sticky } = model.routing ?? defaultRouting
   const conversations = new Conversations()
   return (ways, prompt, caller) => {
     const conversation = sticky ? conversationOf(caller, prompt) : undefined
@@ -56,7 +60,7 @@ const chooserOf = (model: Model, clock: Clock.Clock): Chooser => {
       policy,
       candidates: ways.map((way) => candidateOf(way, policy, model, prompt)),
       last: conversation === undefined ? undefined : conversations.last(conversation, now),
-      chance: conversation === undefined ? chance : (upstream) => chanceIn(conversation, upstream)
+      chance: conversation === undefined ? randomFraction : (upstream) => seededFraction(conversation, upstream)
     })
     if (reason === "probe") ways[places[0]!]!.upstream.health.probe()
     return {
@@ -84,7 +88,10 @@ const candidateOf = (
 /** Estimates the vendor's charge for the prompt and a completion of limited length. Returns `undefined` if the vendor's prices are unknown. */
 const costOf = ({ cost }: ModelRoute, model: Model, prompt: ValidPrompt): bigint | undefined => {
   if (cost === undefined) return undefined
-  const answer = Math.min(answerTokensAsked(model, prompt) ?? model.output_tokens_max, answerTokensEnough)
+  const answer = Math.min(
+    requestedCompletionTokens(model, prompt) ?? model.output_tokens_max,
+    preferredCompletionTokens
+  )
   return charge([
     { units: promptTokensEstimate(model, prompt), price: cost.prompt_price },
     { units: answer * prompt.answers, price: cost.completion_price },
@@ -95,10 +102,10 @@ const costOf = ({ cost }: ModelRoute, model: Model, prompt: ValidPrompt): bigint
 /** Random numbers have 47 bits, because `randomInt` accepts ranges up to 2^48. */
 const range = 2 ** 47
 
-const chance = (): number => (randomInt(range) + 1) / range
+const randomFraction = (): number => (randomInt(range) + 1) / range
 
 /** Derives a pseudorandom number from both names, so that every node computes the same number. */
-const chanceIn = (conversation: string, upstream: string): number => {
+const seededFraction = (conversation: string, upstream: string): number => {
   const drawn = createHash("sha256").update(`${conversation}\n${upstream}`).digest()
   return (Math.floor(drawn.readUIntBE(0, 6) / 2) + 1) / range
 }

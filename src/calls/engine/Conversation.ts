@@ -24,14 +24,14 @@ const nameMax = 64 * 1024
 /** Returns the name of a body's conversation: `prompt_cache_key` or the beginning of the messages. */
 export const conversationNameOf = (body: ValidPrompt["body"]): string => {
   const { prompt_cache_key } = body
-  const name = typeof prompt_cache_key === "string" ? prompt_cache_key : beginningOf(body)
+  const name = typeof prompt_cache_key === "string" ? prompt_cache_key : prefixOf(body)
   return name.length <= nameMax ? name : createHash("sha256").update(name).digest("base64url")
 }
 
 const textMax = 1_000
 const partsMax = 20
 
-const beginningOf = ({ input, instructions, messages, prompt, system }: ValidPrompt["body"]): string =>
+const prefixOf = ({ input, instructions, messages, prompt, system }: ValidPrompt["body"]): string =>
   JSON.stringify([system, instructions, firstOf(messages ?? input ?? prompt)], (_, part: unknown) =>
     typeof part === "string" ? part.slice(0, textMax) : Array.isArray(part) ? part.slice(0, partsMax) : part
   )

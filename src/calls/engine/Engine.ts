@@ -74,20 +74,20 @@ import * as EventRelay from "../prompts/EventRelay.ts"
 import { extrasOf, withExtras } from "../prompts/Extras.ts"
 import type { Extra } from "../prompts/Extras.ts"
 import { withFactor } from "../prompts/Factor.ts"
-import { findModel, leastOf, linesOf, Models } from "../prompts/Model.ts"
+import { findModel, minCompletionPriceOf, linesOf, Models } from "../prompts/Model.ts"
 import type { Model, ModelRoute } from "../prompts/Model.ts"
 import { UnknownChatModel } from "../prompts/Problems.ts"
 import {
-  answerTokensAffordable,
-  answerTokensAsked,
-  answerTokensWithin,
+  affordableCompletionLimit,
+  requestedCompletionTokens,
+  completionLimitWithin,
   boundOf,
-  keptById,
-  mostOf,
+  vendorObjectError,
+  maxTokensOf,
   promptTokensEstimate
 } from "../prompts/Prompt.ts"
 import type { LongText, ValidPrompt } from "../prompts/Prompt.ts"
-import type { Protocol, Spoken, UpstreamBody } from "../prompts/Protocol.ts"
+import type { Protocol, UpstreamProtocol, UpstreamBody } from "../prompts/Protocol.ts"
 import * as Attempts from "./Attempts.ts"
 import type { AttemptProblem, CallProblem, Plan } from "./Attempts.ts"
 import { choosersOf } from "./Choice.ts"
@@ -95,11 +95,11 @@ import type { Choice, Chooser } from "./Choice.ts"
 import * as LongAnswers from "./LongAnswers.ts"
 import * as LongPrompts from "./LongPrompts.ts"
 import * as Translated from "./Translated.ts"
-import { lost } from "../threads/BodyThreads.ts"
+import { bodyLost } from "../threads/BodyThreads.ts"
 import { pairOf } from "./Translated.ts"
 import type { Pair } from "./Translated.ts"
-import { beyondIn, costOf, tokensOf } from "../prompts/Tokens.ts"
-import type { Figures, Most, Tokens } from "../prompts/Tokens.ts"
+import { excessIn, costOf, tokensOf } from "../prompts/Tokens.ts"
+import type { Figures, MaxTokens, Tokens } from "../prompts/Tokens.ts"
 import { bedrock, google } from "../dialects/Vendors.ts"
 
 /** One call to a model. */
@@ -202,29 +202,41 @@ interface Form<A> {
 }
 
 /** A route that can serve a client protocol with a model, with a translation if needed. */
-interface Way {
+interface CandidateRoute {
   readonly route: ModelRoute
   readonly upstream: Upstream
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   /** The upstream request's protocol. */
-  readonly speaks: Spoken
+  readonly speaks: UpstreamProtocol
   /** The translation, or `undefined` if the request is sent unchanged. */
   readonly pair: Pair | undefined
 }
 
 /** The upstream protocols that the engine speaks. */
-const protocols: { readonly [Name in ProtocolName]?: Spoken } = { chat, text, messages, responses, google, bedrock }
+const protocols: { readonly [Name in ProtocolName]?: UpstreamProtocol } = {
+  chat,
+  text,
+  messages,
+  responses,
+  google,
+  bedrock
+}
 
 /** The client protocols. */
 const clients: ReadonlyArray<Protocol> = [chat, text, messages, responses]
 
-const needed = protocolNames.filter((name) => protocols[name] !== undefined)
+const protocolsSpoken = protocolNames.filter((name) => protocols[name] !== undefined)
 
 /** Determines how to serve a client protocol over a route. Returns `undefined` if the upstream speaks no protocol to translate to. */
-const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, streams: boolean): Way | undefined => {
-  const own = upstream.speaks.includes(protocol.name)
-  const name = own ? protocol.name : upstream.speaks.find((one) => pairOf(protocol.name, one) !== undefined)
+const candidateFor = (
+  protocol: Protocol,
+  route: ModelRoute,
+  upstream: Upstream,
+  streams: boolean
+): CandidateRoute | undefined => {
+  const isNative = upstream.speaks.includes(protocol.name)
+  const name = isNative ? protocol.name : upstream.speaks.find((one) => pairOf(protocol.name, one) !== undefined)
   const speaks = name && protocols[name]
   if (name === undefined || speaks === undefined) return undefined
   return {
@@ -233,15 +245,16 @@ const wayOf = (protocol: Protocol, route: ModelRoute, upstream: Upstream, stream
     path: speaks.pathFor(route.model, streams),
     headers: { ...upstream.headersFor(name), ...speaks.headers },
     speaks,
-    pair: own ? undefined : pairOf(protocol.name, name)
+    pair: isNative ? undefined : pairOf(protocol.name, name)
   }
 }
 
 /** Returns whether the upstream request includes the client's cache breakpoints, if there are any. */
-const marksCaches = ({ pair, route }: Way): boolean => pair === undefined || pair.vendor.marksCaches(route.model)
+const marksCaches = ({ pair, route }: CandidateRoute): boolean =>
+  pair === undefined || pair.vendor.marksCaches(route.model)
 
 /** Adds a translation to a route without one: from the client's protocol to itself, if it has a translation. */
-const translated = ({ name }: Protocol, way: Way): Way =>
+const translated = ({ name }: Protocol, way: CandidateRoute): CandidateRoute =>
   way.pair === undefined ? { ...way, pair: pairOf(name, name) } : way
 
 const make = Effect.gen(function* () {
@@ -250,7 +263,7 @@ const make = Effect.gen(function* () {
   const upstreamOf = yield* speakerLookup(
     "chat model",
     catalogue.models.flatMap(({ id, routes }) => routes.map(({ upstream }) => ({ id, upstream }))),
-    needed
+    protocolsSpoken
   )
   const versions = yield* PriceVersions
   const kept = Kept.make(yield* SqlClient)
@@ -290,7 +303,7 @@ const make = Effect.gen(function* () {
 
   // A completion has at least one token.
   const costs = [plain, ...factored.values()].flatMap((offers) =>
-    [...offers.values()].map(({ model }) => charge([{ units: 1, price: leastOf(model) }]))
+    [...offers.values()].map(({ model }) => charge([{ units: 1, price: minCompletionPriceOf(model) }]))
   )
 
   const complete = <Prompt, A>(protocol: Protocol) =>
@@ -362,37 +375,37 @@ const offerAt = (
 }
 
 /** Returns the routes that can serve clients of this protocol with a model, in the order they are tried. */
-const waysFor = (
+const candidatesByModel = (
   { catalogue, upstreamOf }: Setup,
   protocol: Protocol,
   streams: boolean
-): ReadonlyMap<string, ReadonlyArray<Way>> =>
+): ReadonlyMap<string, ReadonlyArray<CandidateRoute>> =>
   new Map(
     catalogue.models.map(({ id, routes }) => {
-      const ways = routes.map((route) => wayOf(protocol, route, upstreamOf(route.upstream), streams))
+      const ways = routes.map((route) => candidateFor(protocol, route, upstreamOf(route.upstream), streams))
       return [id, ways.filter((way) => way !== undefined)]
     })
   )
 
 /** The routes that can serve a request with a model, and the request's extras. */
 interface Reachable {
-  readonly ways: ReadonlyArray<Way>
+  readonly ways: ReadonlyArray<CandidateRoute>
   readonly extras: ReadonlyArray<Extra>
 }
 
 /** Finds the routes that can serve a request with a model, starting at the first that can. `Left` holds the reason why none can. */
 const reachable = (
   protocol: Protocol,
-  usual: ReadonlyArray<Way>,
+  usual: ReadonlyArray<CandidateRoute>,
   model: Model,
   prompt: ValidPrompt,
   headers: Call<unknown>["headers"],
   streams: boolean
 ): Either.Either<Reachable, InvalidRequest> => {
-  const permitted = permittedWays(protocol, usual, model, prompt, headers)
+  const permitted = permittedCandidates(protocol, usual, model, prompt, headers)
   if (Either.isLeft(permitted)) return permitted
   const { extras, ways: possible } = permitted.right
-  const ways = carrying(protocol, possible, model, prompt, streams)
+  const ways = capableCandidates(protocol, possible, model, prompt, streams)
   return Either.isLeft(ways) ? Either.left(ways.left) : Either.right({ ways: ways.right, extras })
 }
 
@@ -401,7 +414,7 @@ const reachableLong = Effect.fnUntraced(function* (
   long: LongText,
   ...[protocol, usual, model, prompt, headers, streams]: Parameters<typeof reachable>
 ) {
-  const permitted = permittedWays(protocol, usual, model, prompt, headers)
+  const permitted = permittedCandidates(protocol, usual, model, prompt, headers)
   const possible = Either.isRight(permitted) ? permitted.right.ways : none
   for (const way of possible) {
     const { pair, route } = way
@@ -409,28 +422,34 @@ const reachableLong = Effect.fnUntraced(function* (
       pair === undefined
         ? protocol.refusal?.(prompt, way)
         : Either.isLeft(
-            yield* LongPrompts.translate(long, translatedRoute(way, pair), streams, usualLimit(model, prompt, route))
+            yield* LongPrompts.translate(
+              long,
+              translatedRoute(way, pair),
+              streams,
+              unconstrainedLimit(model, prompt, route)
+            )
           )
     if (hindered === undefined || hindered === false) break
   }
   return reachable(protocol, usual, model, prompt, headers, streams)
 })
 
-const translatedRoute = ({ route, upstream }: Way, pair: Pair): LongPrompts.TranslatedRoute => ({
+const translatedRoute = ({ route, upstream }: CandidateRoute, pair: Pair): LongPrompts.TranslatedRoute => ({
   pair,
   route,
   hashes: upstream.signs
 })
 
 /** Returns the routes whose price is known, and the request's extras. `Left` holds the reason to reject the request. */
-const permittedWays = (
+const permittedCandidates = (
   protocol: Protocol,
-  usual: ReadonlyArray<Way>,
+  usual: ReadonlyArray<CandidateRoute>,
   model: Model,
   prompt: ValidPrompt,
   headers: Call<unknown>["headers"]
 ): Either.Either<Reachable, InvalidRequest> => {
-  if (prompt.names_kept !== undefined && model.vendor_files !== true) return Either.left(keptById(prompt.names_kept))
+  if (prompt.names_kept !== undefined && model.vendor_files !== true)
+    return Either.left(vendorObjectError(prompt.names_kept))
   const extras = extrasOf(model, protocol.billed, prompt.body, headers, prompt.long?.asked)
   if (Either.isLeft(extras)) return Either.left(extras.left)
   const possible = Translated.isForeign(protocol.name, prompt) ? usual.map((way) => translated(protocol, way)) : usual
@@ -443,8 +462,8 @@ const permittedWays = (
 
 const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => {
   const { catalogue, factors, gate } = setup
-  const waysOf = waysFor(setup, protocol, form.streams)
-  const claimedOf = claimedWays(setup, waysOf)
+  const waysOf = candidatesByModel(setup, protocol, form.streams)
+  const claimedOf = routeClaims(setup, waysOf)
   const isAnthropic = protocol.name === "messages"
   return Effect.fnUntraced(function* (request: Call<Prompt>) {
     // Yielding a `Right` would cost a fiber step.
@@ -496,16 +515,16 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
  * Creates a function that returns all models and providers that may serve a call, so that budgets can check them, or `undefined` if only one may.
  * Equal calls share one array.
  */
-const claimedWays = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) => {
+const routeClaims = ({ catalogue }: Setup, waysOf: Relayed<unknown>["waysOf"]) => {
   const known = new Map<string, NonNullable<Claim["ways"]>>()
-  return (model: Model, ways: ReadonlyArray<Way>, fallbacks: ReadonlyArray<string>): Claim["ways"] => {
+  return (model: Model, ways: ReadonlyArray<CandidateRoute>, fallbacks: ReadonlyArray<string>): Claim["ways"] => {
     if (ways.length === 1 && fallbacks.length === 0) return undefined
     let name = model.id
     for (const { route } of ways) name += `\n${route.upstream}`
     for (const fallback of fallbacks) name += `\n\n${fallback}`
     let claimed = known.get(name)
     if (claimed === undefined) {
-      const placed = (id: string, ways: ReadonlyArray<Way>) =>
+      const placed = (id: string, ways: ReadonlyArray<CandidateRoute>) =>
         ways.map(({ route }) => ({ model: id, provider: route.upstream }))
       const others = fallbacks.map((fallback) => findModel(catalogue, fallback)?.id ?? fallback)
       claimed = [...placed(model.id, ways), ...others.flatMap((id) => placed(id, waysOf.get(id) ?? none))]
@@ -524,7 +543,7 @@ const fallbacksOf = (
   caller: Caller
 ): ReadonlyArray<string> => {
   const { fallbacks = none } = model
-  if (fallbacks.length === 0 || mayBeKept(setup, protocol, model, prompt)) return none
+  if (fallbacks.length === 0 || mayReferToStored(setup, protocol, model, prompt)) return none
   if (caller.allowed_models === undefined) return fallbacks
   return fallbacks.filter((id) => mayCall(caller, findModel(setup.catalogue, id)?.id ?? id))
 }
@@ -534,7 +553,7 @@ interface Relayed<A> {
   readonly setup: Setup
   readonly protocol: Protocol
   readonly form: Form<A>
-  readonly waysOf: ReadonlyMap<string, ReadonlyArray<Way>>
+  readonly waysOf: ReadonlyMap<string, ReadonlyArray<CandidateRoute>>
   /** The models and providers in the claim. */
   readonly claimed: Claim["ways"]
   readonly admission: Admission
@@ -545,23 +564,23 @@ interface Relayed<A> {
 const relay = <A>(
   relayed: Relayed<A>,
   model: Model,
-  ways: ReadonlyArray<Way>,
+  ways: ReadonlyArray<CandidateRoute>,
   fallbacks: ReadonlyArray<string>
 ): Effect.Effect<Metered<A>, CallProblem> => {
   const { admission, call, prompt, protocol, setup } = relayed
   const { retries } = model
-  const limit = answerTokensWithin(model, prompt, admission)
+  const limit = completionLimitWithin(model, prompt, admission)
   if (ways.length === 1 && retries === undefined && fallbacks.length === 0) {
-    const plan: Plan<Way> = { model, ways, limit, reason: "only", served: undefined }
+    const plan: Plan<CandidateRoute> = { model, ways, limit, reason: "only", served: undefined }
     return firstOf(ways, (way, isLast) => attempt(relayed, plan, way, isLast), {
       goesOn: (problem) => admission.goesOn(problem),
-      failed: (way, problem) => failedAlone(relayed, model, way, problem)
+      failed: (way, problem) => recordSingleFailure(relayed, model, way, problem)
     })
   }
-  const open = openWays(relayed, model, ways)
-  const isKept = mayBeKept(setup, protocol, model, prompt)
+  const open = unbarredCandidates(relayed, model, ways)
+  const isKept = mayReferToStored(setup, protocol, model, prompt)
   const choice = isKept ? inOrder(open) : chosen(relayed, model, open)
-  return Attempts.run<Way, Metered<A>>({
+  return Attempts.run<CandidateRoute, Metered<A>>({
     first: { ...choice, model, limit, served: undefined },
     ask: (plan, way, isLast) => attempt(relayed, plan, way, isLast),
     retries,
@@ -576,17 +595,24 @@ const relay = <A>(
 
 const none: ReadonlyArray<never> = []
 
-const inOrder = (ways: ReadonlyArray<Way>): Choice<Way> => ({ ways, reason: ways.length === 1 ? "only" : "order" })
+const inOrder = (ways: ReadonlyArray<CandidateRoute>): Choice<CandidateRoute> => ({
+  ways,
+  reason: ways.length === 1 ? "only" : "order"
+})
 
-const chosen = <A>({ call, prompt, setup }: Relayed<A>, { id }: Model, ways: ReadonlyArray<Way>): Choice<Way> =>
+const chosen = <A>(
+  { call, prompt, setup }: Relayed<A>,
+  { id }: Model,
+  ways: ReadonlyArray<CandidateRoute>
+): Choice<CandidateRoute> =>
   ways.length === 0 ? inOrder(ways) : (setup.choosers.get(id)?.(ways, prompt, call.caller) ?? inOrder(ways))
 
 /** Returns the model's routes that no budget excludes. */
-const openWays = <A>(
+const unbarredCandidates = <A>(
   { admission, claimed = none }: Relayed<A>,
   { id }: Model,
-  ways: ReadonlyArray<Way>
-): ReadonlyArray<Way> => {
+  ways: ReadonlyArray<CandidateRoute>
+): ReadonlyArray<CandidateRoute> => {
   if (admission.barred === undefined) return ways
   const isOpen = (provider: string) =>
     claimed.some((way, place) => way.model === id && way.provider === provider && admission.mayServe(place))
@@ -594,10 +620,10 @@ const openWays = <A>(
 }
 
 /** Records that a call with a single attempt failed. */
-const failedAlone = <A>(
+const recordSingleFailure = <A>(
   { call: { request_id }, setup: { clock, observe } }: Relayed<A>,
   { id }: Model,
-  { upstream }: Way,
+  { upstream }: CandidateRoute,
   problem: AttemptProblem | Spent
 ): void =>
   observe({
@@ -609,12 +635,12 @@ const failedAlone = <A>(
   })
 
 /** Returns whether an upstream of the model stores responses in this protocol. */
-const keepsAt = (setup: Setup, protocol: Protocol, { id }: Model): boolean =>
+const storesResponses = (setup: Setup, protocol: Protocol, { id }: Model): boolean =>
   protocol.handedOutIn !== undefined && setup.keeps_responses.has(id)
 
 /** Returns whether the request may refer to objects that the model's vendor stores. */
-const mayBeKept = (setup: Setup, protocol: Protocol, model: Model, prompt: ValidPrompt): boolean =>
-  prompt.names_kept !== undefined || keepsAt(setup, protocol, model)
+const mayReferToStored = (setup: Setup, protocol: Protocol, model: Model, prompt: ValidPrompt): boolean =>
+  prompt.names_kept !== undefined || storesResponses(setup, protocol, model)
 
 /** Plans a fallback within the call's reservation. */
 const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) {
@@ -629,42 +655,47 @@ const planOf = Effect.fnUntraced(function* <A>(relayed: Relayed<A>, id: string) 
         yield* Effect.orElseSucceed(reachableLong(prompt.long, ...asked), () => Either.left(undefined))
   if (Either.isLeft(reached)) return undefined
   const { extras } = reached.right
-  const ways = openWays(relayed, found, reached.right.ways)
+  const ways = unbarredCandidates(relayed, found, reached.right.ways)
   if (ways.length === 0) return undefined
   const offered = offerAt(setup, found, extras, setup.factors.of(call.caller.tenant_id))
   const { model, price } = Effect.isEffect(offered) ? yield* offered : offered
-  const limit = answerTokensAffordable(model, prompt, admission)
+  const limit = affordableCompletionLimit(model, prompt, admission)
   if (limit === undefined) return undefined
-  return { ...chosen(relayed, model, ways), model, limit, served: { model: model.id, price } } satisfies Plan<Way>
+  return {
+    ...chosen(relayed, model, ways),
+    model,
+    limit,
+    served: { model: model.id, price }
+  } satisfies Plan<CandidateRoute>
 })
 
 /** Calls one upstream, after translating a long prompt for it if necessary. */
 const attempt = <A>(
   relayed: Relayed<A>,
-  plan: Plan<Way>,
-  way: Way,
+  plan: Plan<CandidateRoute>,
+  way: CandidateRoute,
   is_last: boolean
 ): Effect.Effect<Metered<A>, AttemptProblem | Spent> => {
   const { long } = relayed.prompt
   const { pair, route } = way
-  if (long !== undefined && long.json.length === 0) return lost
-  if (long === undefined || pair === undefined) return asking(relayed, plan, way, is_last)
+  if (long !== undefined && long.json.length === 0) return bodyLost
+  if (long === undefined || pair === undefined) return callUpstream(relayed, plan, way, is_last)
   const limit = route.limit_field === "none" ? undefined : plan.limit
   return Effect.flatMap(LongPrompts.translate(long, translatedRoute(way, pair), relayed.form.streams, limit), () =>
-    asking(relayed, plan, way, is_last)
+    callUpstream(relayed, plan, way, is_last)
   )
 }
 
-const asking = <A>(
+const callUpstream = <A>(
   relayed: Relayed<A>,
-  { limit, model, served }: Plan<Way>,
-  way: Way,
+  { limit, model, served }: Plan<CandidateRoute>,
+  way: CandidateRoute,
   is_last: boolean
 ): Effect.Effect<Metered<A>, AttemptProblem | Spent> => {
   const { admission, call, form, prompt, protocol, setup } = relayed
   const { caller, headers, request_id, room } = call
-  const takes = way.route.limit_field !== "none"
-  const body = bodyFor(protocol, way, prompt, form.streams, takes ? limit : undefined)
+  const acceptsLimit = way.route.limit_field !== "none"
+  const body = bodyFor(protocol, way, prompt, form.streams, acceptsLimit ? limit : undefined)
   if (Either.isLeft(body)) return body.left
   return form.ask({
     protocol,
@@ -682,10 +713,10 @@ const asking = <A>(
     model,
     served,
     prompt,
-    most: mostOf(model, prompt, takes ? limit : model.output_tokens_max),
+    most: maxTokensOf(model, prompt, acceptsLimit ? limit : model.output_tokens_max),
     is_last,
     handedOut:
-      way.pair === undefined && keepsAt(setup, protocol, model)
+      way.pair === undefined && storesResponses(setup, protocol, model)
         ? (ids) => setup.kept.handedOut(caller, ids, setup.clock.unsafeCurrentTimeMillis())
         : undefined,
     room,
@@ -695,7 +726,10 @@ const asking = <A>(
 }
 
 const reachIn = (setup: Setup): EngineContract["reach"] => {
-  const reached = clients.map((protocol) => ({ name: protocol.name, waysOf: waysFor(setup, protocol, false) }))
+  const reached = clients.map((protocol) => ({
+    name: protocol.name,
+    waysOf: candidatesByModel(setup, protocol, false)
+  }))
   return (model) => {
     const first = reached.flatMap(({ name, waysOf }) =>
       (waysOf.get(model) ?? []).slice(0, 1).map((way) => ({ name, way }))
@@ -710,7 +744,7 @@ const reachIn = (setup: Setup): EngineContract["reach"] => {
 /** Builds the upstream request body. `Left` holds the reason why the upstream cannot be called. */
 const bodyFor = (
   { bodyFor, refusal }: Protocol,
-  way: Way,
+  way: CandidateRoute,
   prompt: ValidPrompt,
   streams: boolean,
   limit: number | undefined
@@ -721,33 +755,33 @@ const bodyFor = (
 }
 
 /** Returns the reason why this upstream cannot serve the request, if there is one. The completion limit is not known yet. */
-const hindrance = (
+const incompatibility = (
   { refusal }: Protocol,
-  way: Way,
+  way: CandidateRoute,
   model: Model,
   prompt: ValidPrompt,
   streams: boolean
 ): InvalidRequest | undefined => {
   if (way.pair === undefined) return refusal?.(prompt, way)
-  const body = Translated.bodyFor(way.pair, prompt, way.route, streams, usualLimit(model, prompt, way.route))
+  const body = Translated.bodyFor(way.pair, prompt, way.route, streams, unconstrainedLimit(model, prompt, way.route))
   return Either.isLeft(body) ? body.left : undefined
 }
 
 /** Returns the completion limit if the payer can afford it, or `undefined` if the upstream accepts no limit. */
-const usualLimit = (model: Model, prompt: ValidPrompt, { limit_field }: ModelRoute): number | undefined =>
-  limit_field === "none" ? undefined : (answerTokensAsked(model, prompt) ?? model.output_tokens_max)
+const unconstrainedLimit = (model: Model, prompt: ValidPrompt, { limit_field }: ModelRoute): number | undefined =>
+  limit_field === "none" ? undefined : (requestedCompletionTokens(model, prompt) ?? model.output_tokens_max)
 
 /** Returns the routes to try, starting at the first that can serve the request. `Left` holds the reason why none can. */
-const carrying = (
+const capableCandidates = (
   protocol: Protocol,
-  ways: ReadonlyArray<Way>,
+  ways: ReadonlyArray<CandidateRoute>,
   model: Model,
   prompt: ValidPrompt,
   streams: boolean
-): Either.Either<ReadonlyArray<Way>, InvalidRequest> => {
+): Either.Either<ReadonlyArray<CandidateRoute>, InvalidRequest> => {
   let why: InvalidRequest | undefined
   for (let i = 0; i < ways.length; i++) {
-    const hindered = hindrance(protocol, ways[i]!, model, prompt, streams)
+    const hindered = incompatibility(protocol, ways[i]!, model, prompt, streams)
     if (hindered === undefined) return Either.right(i === 0 ? ways : ways.slice(i))
     why ??= hindered
   }
@@ -765,17 +799,17 @@ interface Attempt {
   /** The client's protocol. */
   readonly protocol: Protocol
   /** The upstream's protocol. */
-  readonly speaks: Spoken
+  readonly speaks: UpstreamProtocol
   readonly pair: Pair | undefined
   readonly upstream: Upstream
   readonly request: Wire.WireRequest
   readonly admission: Admission
   readonly model: Model
   /** The fallback's model and price, if a fallback serves the call. */
-  readonly served: Plan<Way>["served"]
+  readonly served: Plan<CandidateRoute>["served"]
   readonly prompt: ValidPrompt
   /** The maximum token counts that the upstream request can cause. */
-  readonly most: Most
+  readonly most: MaxTokens
   /** Whether this is the last possible attempt. */
   readonly is_last: boolean
   /**
@@ -804,13 +838,13 @@ const complete: Form<Completed<unknown>>["ask"] = Effect.fnUntraced(function* (a
   if (Either.isLeft(whole)) return yield* whole.left
   const { bytes, parsed, read, tokens } = whole.right
   const ended = measured(attempt, tokens, null, bodyHash(bytes))
-  const isBeyond = beyondIn(read.usage, attempt.most)
-  if (isBeyond !== undefined) yield* beyond(attempt, read.usage, isBeyond)
+  const isBeyond = excessIn(read.usage, attempt.most)
+  if (isBeyond !== undefined) yield* warnExcess(attempt, read.usage, isBeyond)
   // The ids are written first, because the client may refer to the response as soon as it arrives.
   if (attempt.handedOut !== undefined)
     yield* settledWith(attempt, ended, attempt.protocol.handedOutIn?.(parsed) ?? noIds)
   return yield* admission.answer(ended, (receipt) =>
-    byFallback<Completed<unknown>>(attempt, { completion: read.shown, bytes, receipt })
+    withFallbackModel<Completed<unknown>>(attempt, { completion: read.shown, bytes, receipt })
   )
 })
 
@@ -830,8 +864,8 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
   })
   if (Either.isLeft(read)) return yield* unusable(attempt, reportsIn(answer), read.left)
   const { bytes, hash, ids, tokens_counted, usage } = read.right
-  const isBeyond = beyondIn(usage, attempt.most)
-  if (isBeyond !== undefined) yield* beyond(attempt, usage, isBeyond)
+  const isBeyond = excessIn(usage, attempt.most)
+  if (isBeyond !== undefined) yield* warnExcess(attempt, usage, isBeyond)
   const tokens = tokensOf(usage, () => countedOf(attempt, tokens_counted), attempt.most)
   const ended = measured(attempt, tokens, bytes === undefined ? "busy" : null, hash)
   if (bytes === undefined) {
@@ -842,12 +876,12 @@ const completeLong = Effect.fnUntraced(function* (attempt: Attempt, answer: Wire
   // The ids are written first, because the client may refer to the response as soon as it arrives.
   if (attempt.handedOut !== undefined) yield* settledWith(attempt, ended, ids)
   return yield* admission.answer(ended, (receipt) =>
-    byFallback<Completed<unknown>>(attempt, new LongAnswers.LongCompletion(bytes, receipt))
+    withFallbackModel<Completed<unknown>>(attempt, new LongAnswers.LongCompletion(bytes, receipt))
   )
 })
 
 /** Adds the fallback's model id to its response. If no fallback served the call, the response is unchanged. */
-const byFallback = <A extends object>({ served }: Attempt, answer: A): A =>
+const withFallbackModel = <A extends object>({ served }: Attempt, answer: A): A =>
   served === undefined ? answer : Object.assign(answer, { fallback_model: served.model })
 
 /** Ends a call whose response is too long. */
@@ -880,7 +914,7 @@ const wholeOf = (
   const parsed = json.value
   const read =
     attempt.pair === undefined || options === undefined
-      ? readAsItIs(attempt.protocol, parsed)
+      ? readUntranslated(attempt.protocol, parsed)
       : Translated.answerOf(attempt.pair, parsed, options)
   if (Either.isLeft(read)) return Either.left(unusable(attempt, parsed, read.left))
   const { shown, tokens_counted, usage } = read.right
@@ -904,7 +938,7 @@ const unusable = (
 ): Effect.Effect<never, UpstreamFailed | Spent | BooksUnavailable> => {
   const { admission, most, pair, protocol, request_id, upstream } = attempt
   const usage = pair === undefined ? protocol.usageIn(answer) : Translated.usageIn(pair, answer)
-  const counted = () => (tokens_counted === undefined ? nothing() : countedOf(attempt, tokens_counted))
+  const counted = () => (tokens_counted === undefined ? noTokens() : countedOf(attempt, tokens_counted))
   const tokens = tokensOf(usage, counted, most)
   if (tokens.prompt_tokens + tokens.completion_tokens === 0) return failed(upstream.name, reason, request_id)
   return spent(upstream, admission, measured(attempt, tokens), reason, request_id)
@@ -924,7 +958,7 @@ const settledWith = (
       Effect.catchTag(admission.settleBeside(ended, handedOut(ids)), "Conflict", Effect.die)
 
 /** Reads an untranslated response. `Left` holds its defect. */
-const readAsItIs = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
+const readUntranslated = (protocol: Protocol, answer: Body): Either.Either<Translated.ReadAnswer, string> => {
   const fault = protocol.faultIn(answer)
   return fault === undefined
     ? Either.right({
@@ -970,9 +1004,9 @@ const open = Effect.fnUntraced(function* <A>(eventsOf: EventsOf<A>, attempt: Att
   const relay = EventRelay.make(speaks.stream.eventsOf(answer), reader)
   if (!attempt.is_last && !(yield* hasBegun(attempt, relay)))
     return yield* failed(upstream.name, "the stream broke before any part of the answer arrived", request_id)
-  const arriving = new Arriving(usageOf(admission.call), relay.body, eventsOf, admission.rates)
+  const arriving = new PendingStream(usageOf(admission.call), relay.body, eventsOf, admission.rates)
   return yield* admission.goOn<Streamed<A>>(
-    byFallback(attempt, arriving),
+    withFallbackModel(attempt, arriving),
     Effect.flatMap(relay.ended, (how) => settleStream(attempt, relay, arriving, how))
   )
 })
@@ -991,8 +1025,8 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   const whole = wholeOf(attempt, answer, options, reason)
   if (Either.isLeft(whole)) return yield* whole.left
   const { parsed, read, tokens } = whole.right
-  const isBeyond = beyondIn(read.usage, attempt.most)
-  if (isBeyond !== undefined) yield* beyond(attempt, read.usage, isBeyond)
+  const isBeyond = excessIn(read.usage, attempt.most)
+  if (isBeyond !== undefined) yield* warnExcess(attempt, read.usage, isBeyond)
   const events =
     pair === undefined && protocol.asEvents !== undefined
       ? protocol.asEvents(parsed, prompt.show_usage)
@@ -1002,9 +1036,9 @@ const unstreamed = Effect.fnUntraced(function* <A>(
   const ended = measured(attempt, tokens, null, bodyHash(body))
   return yield* admission.answer<Streamed<A>>(ended, (receipt) => {
     const bytes = Readable.from([body], { objectMode: false })
-    const arriving = new Arriving(usageOf(admission.call), bytes, eventsOf, receipt.rates)
+    const arriving = new PendingStream(usageOf(admission.call), bytes, eventsOf, receipt.rates)
     arriving.settled(Exit.succeed(receipt))
-    return byFallback(attempt, arriving)
+    return withFallbackModel(attempt, arriving)
   })
 })
 
@@ -1027,7 +1061,7 @@ const hasBegun = (attempt: Attempt, relay: EventRelay.Relay): Effect.Effect<bool
 const settleStream = (
   attempt: Attempt,
   relay: EventRelay.Relay,
-  arriving: Arriving<unknown>,
+  arriving: PendingStream<unknown>,
   how: StreamEnd
 ): Effect.Effect<void> => {
   const report = relay.report()
@@ -1046,8 +1080,8 @@ const settleStream = (
       }
     }
   )
-  const isBeyond = beyondIn(report.usage, attempt.most)
-  return isBeyond === undefined ? settled : Effect.zipRight(beyond(attempt, report.usage, isBeyond), settled)
+  const isBeyond = excessIn(report.usage, attempt.most)
+  return isBeyond === undefined ? settled : Effect.zipRight(warnExcess(attempt, report.usage, isBeyond), settled)
 }
 
 /** Delivers a stream. */
@@ -1062,7 +1096,7 @@ const noWaiters: ReadonlyArray<never> = []
  * A stream in progress. Events and receipt are computed only when they are read, because a `Deferred` per stream would cost more than the fiber that
  * settles the stream.
  */
-class Arriving<A> implements Streamed<A> {
+class PendingStream<A> implements Streamed<A> {
   readonly fallback_model?: string
   readonly usage_id: string
   readonly bytes: Readable
@@ -1142,12 +1176,12 @@ const measuredOf = (
 ): Measured => {
   // A stream that broke, or ended without any output, costs the usage that the upstream had reported by then.
   if (how === "broken" || (how === "unfinished" && tokens_counted === 0)) {
-    const reported = tokensOf(usage, nothing, attempt.most)
+    const reported = tokensOf(usage, noTokens, attempt.most)
     return reported.prompt_tokens + reported.completion_tokens === 0
       ? { ...failure("upstream_error"), provider: attempt.upstream.name, served: attempt.served }
       : measured(attempt, reported, "upstream_error", answer_hash)
   }
-  const known = how === "complete" ? usage : withoutEarly(usage, tokens_counted)
+  const known = how === "complete" ? usage : withoutStaleCount(usage, tokens_counted)
   const tokens = tokensOf(known, () => countedOf(attempt, tokens_counted), attempt.most)
   return measured(attempt, tokens, errorTypes[how], answer_hash)
 }
@@ -1155,14 +1189,14 @@ const measuredOf = (
 const errorTypes = { complete: null, left: "client_disconnected", unfinished: "upstream_error" } as const
 
 /** Returns the usage of an unfinished stream, without a completion count that is lower than the tokens counted in the stream. */
-const withoutEarly = (usage: Usage, tokens_counted: number): Usage =>
+const withoutStaleCount = (usage: Usage, tokens_counted: number): Usage =>
   usage.completion_tokens !== undefined && usage.completion_tokens < tokens_counted
     ? { ...usage, completion_tokens: undefined }
     : usage
 
-const nothing = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
+const noTokens = (): Figures => ({ prompt_tokens: 0, completion_tokens: 0 })
 
-const beyondWords = {
+const excessWarnings = {
   total: {
     message: "an upstream reports more tokens than the request can cause",
     hint: "if answers exceed the limit sent to the upstream, the upstream may expect the other limit_field"
@@ -1174,18 +1208,18 @@ const beyondWords = {
 } as const
 
 /** Warns the operator that an upstream did more or reported more than was requested. */
-const beyond = (
+const warnExcess = (
   { model, most, request_id, upstream }: Attempt,
   usage: Usage,
-  what: keyof typeof beyondWords
+  what: keyof typeof excessWarnings
 ): Effect.Effect<void> =>
-  Effect.logWarning(beyondWords[what].message).pipe(
+  Effect.logWarning(excessWarnings[what].message).pipe(
     Effect.annotateLogs({
       upstream: upstream.name,
       model: model.id,
       reported: JSON.stringify(usage),
       most: JSON.stringify(most),
-      hint: beyondWords[what].hint,
+      hint: excessWarnings[what].hint,
       ...(request_id !== undefined && { request_id })
     })
   )

@@ -27,7 +27,7 @@ export interface Methods<E extends ProblemInstance<string>> {
   readonly stream: (call: never) => Effect.Effect<Streamed<unknown>, ChatProblem | E>
 }
 
-export interface Protocolled {
+export interface RouteFormat {
   /** The format of error responses. */
   readonly shape: Shape
   /** Reads the call's fields from the request headers. */
@@ -43,7 +43,7 @@ export const routes = Effect.fnUntraced(function* (least: Nano) {
   return <E extends ProblemInstance<string> = never>(
     name: string,
     methods: Methods<E>,
-    { ofHeaders, shape }: Partial<Protocolled> = {}
+    { ofHeaders, shape }: Partial<RouteFormat> = {}
   ) => meteredRoute({ name, body_bytes_max: requestBytesMax, answer: serve(methods, ofHeaders, shape), shape })
 })
 
@@ -56,7 +56,7 @@ export const promptOf = Effect.fnUntraced(function* (route: PromptRoute, caller:
 
 const serve = <E extends ProblemInstance<string>>(
   { complete, protocol, stream }: Methods<E>,
-  ofHeaders: Protocolled["ofHeaders"],
+  ofHeaders: RouteFormat["ofHeaders"],
   shape: Shape | undefined
 ) =>
   Effect.fnUntraced(function* (caller: Caller, inbound: Inbound, beside: Beside | undefined) {

@@ -38,7 +38,7 @@ export const partsOf = (protocol: Protocol, value: unknown, json: Buffer): Eithe
       prompt: { ...valid, body: undefined, json: undefined, long: undefined },
       body: JSON.stringify(rest),
       members,
-      asked: askedIn(protocol, body, members),
+      asked: requestedValues(protocol, body, members),
       foreign: isForeign(protocol.name, { body, json }),
       mentions_an_hour,
       hour_field: mentions_an_hour ? hourIn(body) : undefined,
@@ -59,7 +59,7 @@ const shortValue = (value: string | undefined): string => {
 }
 
 /** Returns the values that long members request of fields that change the vendor's bill, by field. */
-const askedIn = ({ billed }: Protocol, body: Body, members: ReadonlyArray<LongMember>): LongFacts["asked"] =>
+const requestedValues = ({ billed }: Protocol, body: Body, members: ReadonlyArray<LongMember>): LongFacts["asked"] =>
   new Map(
     members.flatMap(({ name }) => {
       const values = billed.get(name)?.asksFor(body[name])

@@ -80,8 +80,8 @@ const detailPricesOf = (price: typeof Details.Type): DetailPrices | undefined =>
     completion_audio_tokens: price.completion_audio_usd_per_million,
     completion_image_tokens: price.completion_image_usd_per_million
   }
-  const given = Object.entries(named).filter(([, one]) => one !== undefined)
-  return given.length === 0 ? undefined : Object.fromEntries(given)
+  const setPrices = Object.entries(named).filter(([, one]) => one !== undefined)
+  return setPrices.length === 0 ? undefined : Object.fromEntries(setPrices)
 }
 
 const ExtraEntry = Schema.Struct({

@@ -49,7 +49,7 @@ const faulty = (fault: string): AnswerDone => ({
 
 // ---- responses --------------------------------------------------------------------------------------------------------------
 
-const answered = (task: CountTask | TranslateTask): AnswerDone => {
+const readResponse = (task: CountTask | TranslateTask): AnswerDone => {
   const parsed = answerIn(bufferOf(task.body))
   if (Either.isLeft(parsed)) return faulty(parsed.left)
   const answer = parsed.right.value
@@ -81,7 +81,7 @@ const answered = (task: CountTask | TranslateTask): AnswerDone => {
 /** The last prompt that was read. */
 let last: { readonly prompt: number; readonly conversation: () => Either.Either<Conversation, Uncarriable> } | undefined
 
-const remembered = (prompt: number, client: ClientProtocol, value: unknown) => {
+const rememberPrompt = (prompt: number, client: ClientProtocol, value: unknown) => {
   let conversation: Either.Either<Conversation, Uncarriable> | undefined
   last = { prompt, conversation: () => (conversation ??= Translated.conversationOf(client, value)) }
   return last
@@ -91,7 +91,7 @@ const read = ({ body, prompt, route }: ReadTask): ReadDone => {
   last = undefined
   const json = bufferOf(body)
   const found = Either.flatMap(parse(json), (value) => {
-    remembered(prompt, clientOf(route), value)
+    rememberPrompt(prompt, clientOf(route), value)
     return partsOf(routes[route], value, json)
   })
   if (Either.isRight(found)) return { body, hash: bodyHash(json), parts: found.right, refusal: undefined }
@@ -101,7 +101,7 @@ const read = ({ body, prompt, route }: ReadTask): ReadDone => {
 
 const written = ({ body, client, hashes, limit, prompt, route, stream, vendor }: WriteTask): WriteDone => {
   const { conversation } =
-    last?.prompt === prompt ? last : remembered(prompt, client, Either.getOrThrow(parse(bufferOf(body))))
+    last?.prompt === prompt ? last : rememberPrompt(prompt, client, Either.getOrThrow(parse(bufferOf(body))))
   const translated = Translated.writtenFor(vendor, conversation(), route, stream, limit)
   if (Either.isLeft(translated))
     return { body, bytes: undefined, sha256: undefined, refusal: refusalOf(translated.left) }
@@ -113,7 +113,7 @@ const written = ({ body, client, hashes, limit, prompt, route, stream, vendor }:
 // ---- the functions ----------------------------------------------------------------------------------------------------------
 
 const answer: Work<CountTask | TranslateTask> = (task) => {
-  const done = answered(task)
+  const done = readResponse(task)
   return [done, [done.bytes]]
 }
 

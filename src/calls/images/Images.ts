@@ -24,8 +24,8 @@ import { pick } from "../../upstream/models/Provider.ts"
 import { upstreamLookup } from "../../upstream/models/Upstreams.ts"
 import type { Unreachable } from "../../upstream/wire/Wire.ts"
 import type { ImageAnswer, ImageRequest } from "./Image.ts"
-import { madeOf, providerFor } from "./OpenAi.ts"
-import type { Creation, Made } from "./OpenAi.ts"
+import { vendorRequestOf, providerFor } from "./OpenAi.ts"
+import type { Creation, VendorRequest } from "./OpenAi.ts"
 import { priceOf } from "./Prices.ts"
 import { ImageProviders } from "./Settings.ts"
 import type { ImageProvider } from "./Settings.ts"
@@ -144,7 +144,7 @@ const generate = (parts: Parts): ImagesContract["generate"] =>
     const { patience, providers } = parts
     const provider = yield* pick(providers, request.provider)
     const endpoint = yield* endpointOf(provider, request)
-    const made: Made = {
+    const made: VendorRequest = {
       endpoint,
       input: inputOf(request),
       units: request.num_images,
@@ -157,7 +157,7 @@ const generate = (parts: Parts): ImagesContract["generate"] =>
 const create = (parts: Parts): ImagesContract["create"] =>
   Effect.fn("Images.create")(function* ({ beside, caller, creation, endpoint = "images/generations", texts }) {
     const provider = yield* providerFor(parts.providers, creation.model)
-    const made = yield* madeOf(provider, creation)
+    const made = yield* vendorRequestOf(provider, creation)
     const job = yield* submitted(parts, caller, provider, { ...made, texts }, endpoint, beside)
     return yield* answered(parts, caller, parts.creationPatience, job)
   })
@@ -166,7 +166,7 @@ const submitted = (
   { jobs }: Parts,
   caller: Caller,
   provider: ImageProvider,
-  { endpoint, input, price, texts, unit, units }: Made & Pick<Order, "texts">,
+  { endpoint, input, price, texts, unit, units }: VendorRequest & Pick<Order, "texts">,
   usage_endpoint: string,
   beside: Claim["beside"]
 ): Effect.Effect<Job, UpstreamProblem | GateRefusal> => {

@@ -111,14 +111,17 @@ export const providerFor = (
 }
 
 /** The vendor's request, the number of images (`units`), and the price per image. */
-export interface Made extends ImagePrice {
+export interface VendorRequest extends ImagePrice {
   readonly endpoint: string
   readonly input: Record<string, unknown>
   readonly units: number
 }
 
 /** Builds the provider's request. `Left` contains the first of the provider's constraints that the request violates. */
-export const madeOf = (provider: ImageProvider, creation: Creation): Either.Either<Made, InvalidRequest> => {
+export const vendorRequestOf = (
+  provider: ImageProvider,
+  creation: Creation
+): Either.Either<VendorRequest, InvalidRequest> => {
   const { images_max, output_formats } = provider
   const { images, mask, n = 1, output_format, prompt, size = "auto" } = creation
   if (n > images_max) return refused("n", `must be a whole number from 1 to ${images_max}`)
@@ -130,7 +133,7 @@ export const madeOf = (provider: ImageProvider, creation: Creation): Either.Eith
     return refused("output_format", rule)
   }
   const vendors = sizeOf(provider, size)
-  if (vendors === undefined) return refused("size", `must be one of ${sizesTaken(provider).join(", ")}`)
+  if (vendors === undefined) return refused("size", `must be one of ${supportedSizes(provider).join(", ")}`)
   const priced = priceOf(provider, typeof vendors === "string" ? vendors : size, images !== undefined)
   return Either.map(
     images === undefined ? Either.right(plainly(provider)) : edited(provider, images, mask),
@@ -151,7 +154,7 @@ export const madeOf = (provider: ImageProvider, creation: Creation): Either.Eith
 
 const refused = (field: string, rule: string) => Either.left(InvalidRequest.of(field, rule))
 
-type Asked = Pick<Made, "endpoint" | "input">
+type Asked = Pick<VendorRequest, "endpoint" | "input">
 
 const plainly = ({ endpoint }: ImageProvider): Asked => ({ endpoint, input: {} })
 
@@ -178,7 +181,7 @@ const named: Readonly<Record<string, ImageSize>> = {
   "1024x576": "landscape_16_9"
 }
 
-const sizesTaken = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> => [
+const supportedSizes = ({ price_by_pixels }: ImageProvider): ReadonlyArray<string> => [
   ...new Set(["auto", ...Object.keys(named), ...Object.keys(price_by_pixels)])
 ]
 

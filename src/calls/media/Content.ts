@@ -21,8 +21,8 @@ export interface MediaContent {
 
 const bytesMax = 1024 * 1024 * 1024
 /** The maximum number of concurrent downloads: per account, and in total in this process. */
-const ownMax = 4
-const allMax = 64
+const accountMax = 4
+const processMax = 64
 
 /** Returns the URLs in an output: the video, the audio, then the images in order. */
 export const addressesOf = (output: Readonly<Record<string, unknown>>): ReadonlyArray<string> => {
@@ -37,8 +37,8 @@ export const make = Effect.map(holds, ({ take }) => {
   /** Counts a download against the limits until its stream closes. Fails with `MediaRateLimited` if a limit is reached. */
   const counted = <A extends { readonly body: Readable }, E>(account: AccountId, file: Effect.Effect<A, E>) =>
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(take(`files ${account}`, ownMax), (giveBack): Effect.Effect<A, E | MediaRateLimited> => {
-        if (giveBack === undefined || all >= allMax) {
+      Effect.flatMap(take(`files ${account}`, accountMax), (giveBack): Effect.Effect<A, E | MediaRateLimited> => {
+        if (giveBack === undefined || all >= processMax) {
           giveBack?.()
           return Effect.fail(new MediaRateLimited({ retry_after: 5 }))
         }

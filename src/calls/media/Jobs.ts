@@ -118,7 +118,7 @@ const loops = (parts: Parts): JobsContract["jobs"] => [
   },
   {
     name: "abandoned media jobs",
-    turn: Effect.as(Effect.zipRight(forget(parts), reclaim(parts)), Duration.minutes(1)),
+    turn: Effect.as(Effect.zipRight(unwatchEnded(parts), reclaim(parts)), Duration.minutes(1)),
     everywhere: true
   }
 ]
@@ -254,7 +254,7 @@ const watchAll = Effect.fnUntraced(function* (parts: Parts) {
 })
 
 /** Stops watching jobs that another node has ended. A job ends soon after its lifetime, so only older jobs are checked. */
-const forget = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
+const unwatchEnded = Effect.fnUntraced(function* ({ rows, watches }: Parts) {
   const now = yield* Clock.currentTimeMillis
   for (const [id, { since }] of watches) {
     if (now - since <= Duration.toMillis(lifetime)) continue

@@ -4,7 +4,7 @@ import { Problem } from "../../kernel/Problem.ts"
 import { JobStatus } from "./Job.ts"
 
 /** The requested job's id. The HTTP body does not repeat it. */
-const which = { request_id: Schema.optional(Schema.String) } as const
+const requestId = { request_id: Schema.optional(Schema.String) } as const
 
 /** The job could not be priced or was not accepted. Nothing is charged. `field` violates `rule`. */
 export class MediaRejected extends Problem<MediaRejected>()("MediaRejected", {
@@ -19,7 +19,7 @@ export class MediaNotFound extends Problem<MediaNotFound>()("MediaNotFound", {
   status: 404,
   error: "no such media request",
   code: "media_not_found",
-  fields: which,
+  fields: requestId,
   details: {}
 }) {}
 
@@ -27,7 +27,7 @@ export class MediaAlreadyCompleted extends Problem<MediaAlreadyCompleted>()("Med
   status: 409,
   error: "the media request is already completed",
   code: "media_already_completed",
-  fields: which,
+  fields: requestId,
   details: {}
 }) {}
 
@@ -36,7 +36,7 @@ export class MediaNotCompleted extends Problem<MediaNotCompleted>()("MediaNotCom
   status: 409,
   error: "the media request is not completed",
   code: "media_not_completed",
-  fields: { ...which, state: Schema.optional(JobStatus) },
+  fields: { ...requestId, state: Schema.optional(JobStatus) },
   details: {}
 }) {}
 

@@ -55,7 +55,7 @@ export type Rows = ReturnType<typeof make>
 export const make = (sql: SqlClient) => ({ ...readerOf(sql), ...statementsOf(sql) })
 
 /** Selects a route's jobs that the caller may access. Jobs of earlier versions have neither a tenant nor a holder. */
-const reached = (sql: SqlClient, caller: JobCaller, route: JobRoute) => {
+const accessibleJobs = (sql: SqlClient, caller: JobCaller, route: JobRoute) => {
   const holder = holderOf(caller)
   const held = holder === signedIn ? sql`true` : sql`holder = ${holder}`
   return sql`account_id = ${caller.account_id} AND route = ${route} AND status <> 'SUBMITTING'
@@ -82,7 +82,7 @@ const readerOf = (sql: SqlClient) => {
     ): Effect.Effect<Row | undefined> =>
       Effect.map(
         Effect.orDie(
-          sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${sql(column)} = ${value} AND ${reached(sql, caller, route)}`
+          sql<Row>`SELECT ${columns} FROM tollgate_media_jobs WHERE ${sql(column)} = ${value} AND ${accessibleJobs(sql, caller, route)}`
         ),
         ([row]) => row
       ),
@@ -92,7 +92,7 @@ const readerOf = (sql: SqlClient) => {
      * not read, because one page's outputs can take gigabytes.
      */
     page: Effect.fnUntraced(function* (caller: JobCaller, route: JobRoute, { page, per_page }: PageOf) {
-      const mine = reached(sql, caller, route)
+      const mine = accessibleJobs(sql, caller, route)
       const [all] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_media_jobs WHERE ${mine}`
       const rows = yield* sql<Row>`SELECT ${columnsWith("NULL AS output")} FROM tollgate_media_jobs WHERE ${mine}
         ORDER BY id DESC LIMIT ${per_page} OFFSET ${(page - 1) * per_page}`

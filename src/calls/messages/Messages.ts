@@ -15,8 +15,8 @@ import { LongPrompt } from "../engine/LongPrompts.ts"
 import { findModel, Models } from "../prompts/Model.ts"
 import type { Model } from "../prompts/Model.ts"
 import { UnknownChatModel } from "../prompts/Problems.ts"
-import { writtenFor } from "../prompts/Outgoing.ts"
-import { keptById, promptTokensEstimate } from "../prompts/Prompt.ts"
+import { promptJson } from "../prompts/Outgoing.ts"
+import { vendorObjectError, promptTokensEstimate } from "../prompts/Prompt.ts"
 import type { ValidPrompt } from "../prompts/Prompt.ts"
 import { Gate } from "../../books/gate/Gate.ts"
 import { ModelNotAllowed } from "../../books/gate/Problems.ts"
@@ -80,12 +80,12 @@ export class Messages extends Context.Tag("tollgate/messages/Messages")<Messages
   static readonly layer = Layer.suspend(() => Layer.effect(Messages, make).pipe(Layer.provide(Engine.layer)))
 }
 
-const countsAMinute = 300
+const countsPerMinute = 300
 
 const make = Effect.gen(function* () {
   const engine = yield* Engine
   const gate = yield* Gate
-  const counts = yield* MinuteLimit.make("count_tokens", countsAMinute)
+  const counts = yield* MinuteLimit.make("count_tokens", countsPerMinute)
   const catalogue = yield* Models
   const upstreams = yield* Upstreams
   const create = engine.complete<MessagesPrompt, ModelMessage>(messages)
@@ -100,7 +100,7 @@ const make = Effect.gen(function* () {
       method: "POST",
       path: "/messages/count_tokens",
       headers: { ...upstream.headersFor("messages"), ...messages.headers, ...headersOf(call) },
-      body: writtenFor(prompt, { ...prompt.body, model: route.model }, messages.long_member)
+      body: promptJson(prompt, { ...prompt.body, model: route.model }, messages.long_member)
     } as const
     const answer = yield* Effect.option(upstream.unbilled.exchange(request, limits))
     if (answer._tag === "None") return undefined
@@ -128,7 +128,7 @@ const make = Effect.gen(function* () {
     const model = findModel(catalogue, read.right.model)
     if (model === undefined) return yield* new UnknownChatModel(read.right.model)
     const { names_kept } = read.right
-    if (names_kept !== undefined && model.vendor_files !== true) return yield* keptById(names_kept)
+    if (names_kept !== undefined && model.vendor_files !== true) return yield* vendorObjectError(names_kept)
     if (call.caller !== undefined) yield* admitted(call.caller, model.id)
     const counted = yield* countedFor(model, read.right, call)
     return counted === undefined

@@ -43,13 +43,13 @@ const head = 100
 const isImage = (media_type: string): boolean => /^image\//i.test(media_type)
 
 /** Returns whether the type is a video. A video's bytes do not bound its tokens, because most frames take few bytes. */
-const isFilm = (media_type: string): boolean => /^video\//i.test(media_type)
+const isVideo = (media_type: string): boolean => /^video\//i.test(media_type)
 
 /** Returns the media type of a data URI, or `undefined` for any other string. */
 const mediaTypeOf = (text: string): string | undefined => /^\s*data:([^;,]*)/i.exec(text.slice(0, head))?.[1]?.trim()
 
 /** Returns whether the string is a URL. Some vendors accept a URL instead of a file's bytes. */
-const isAddress = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
+const isUrl = (text: string): boolean => /^\s*[a-z][a-z\d+.-]*:/i.test(text.slice(0, head))
 
 /** Adds an image given as a URL or data URI. */
 export const addImage = (attached: Attached, url: unknown): void => {
@@ -65,7 +65,7 @@ export const addImageData = (attached: Attached, media_type: unknown, data: stri
 
 const countImage = (attached: Attached, media_type: string | undefined, data: string): void => {
   if (media_type === undefined || isImage(media_type)) attached.bytes += data.length
-  else if (isFilm(media_type) || !isBounded(data)) attached.elsewhere = true
+  else if (isVideo(media_type) || !isBounded(data)) attached.elsewhere = true
 }
 
 /** Adds audio or a file, given as base64 or a data URI. */
@@ -74,22 +74,22 @@ export const addData = (attached: Attached, data: unknown, media_type?: unknown)
   if (typeof data !== "string") attached.elsewhere = true
   else {
     const type = mediaTypeOf(data)
-    const isElsewhere = type === undefined ? isAddress(data) || isFilm(String(media_type)) : isFilm(type)
+    const isElsewhere = type === undefined ? isUrl(data) || isVideo(String(media_type)) : isVideo(type)
     if (isElsewhere || !isBounded(data)) attached.elsewhere = true
   }
 }
 
 /** The number of bytes to read to determine a file's type. */
-const sniffed = 1_024
+const sniffedBytes = 1_024
 
 /** Returns whether a file's bytes bound its tokens. */
 const isBounded = (data: string): boolean => {
   const from = mediaTypeOf(data) === undefined ? 0 : data.indexOf(",") + 1
-  const head = decoded(data, from, 0, sniffed)
+  const head = decoded(data, from, 0, sniffedBytes)
   // Many PDF readers skip bytes before `%PDF-`, so a PDF can look like audio at its start.
   if (head.includes("%PDF-")) return false
   const tag = tagBytesOf(head)
-  if (isMp3(tag === 0 ? head : decoded(data, from, tag, sniffed))) return true
+  if (isMp3(tag === 0 ? head : decoded(data, from, tag, sniffedBytes))) return true
   if (bytesASecondOf(head) >= bytesASecond) return true
   return isText(head.subarray(0, -4)) && isText(Buffer.from(data.slice(from), "base64"))
 }

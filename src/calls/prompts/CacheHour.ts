@@ -55,7 +55,7 @@ export const unpricedHour = (model: Model, prompt: ValidPrompt): InvalidRequest 
 }
 
 /** Returns whether a value is a tool's arguments or a schema, where `cache_control` is not a cache breakpoint. */
-const isClients = (name: string, value: unknown): boolean =>
+const isClientData = (name: string, value: unknown): boolean =>
   name === "input_schema" ||
   name === "parameters" ||
   name === "schema" ||
@@ -78,7 +78,7 @@ const hourOf = (name: string, value: unknown): string | undefined => {
 export const hourIn = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
   for (const [name, one] of Object.entries(value)) {
-    if (isClients(name, one)) continue
+    if (isClientData(name, one)) continue
     const found = hourOf(name, one) ?? hourIn(one)
     if (found !== undefined) return `${name}.${found}`
   }

@@ -48,16 +48,16 @@ export interface Relay {
 }
 
 /** The stream methods that readers use. */
-export type Onward = Pick<ByteStream, "pass" | "end" | "abort">
+export type StreamSink = Pick<ByteStream, "pass" | "end" | "abort">
 
 /** A reader of one stream's events in the upstream's protocol. */
 export interface Reader {
   /** Reads complete events and passes on the client's version in one chunk. An event that reports an error ends the stream. */
-  readonly take: (events: Buffer, stream: Onward) => void
+  readonly take: (events: Buffer, stream: StreamSink) => void
   /** Passes on a chunk of an event that is too long to buffer. */
-  readonly skip: (bytes: Buffer, stream: Onward) => void
+  readonly skip: (bytes: Buffer, stream: StreamSink) => void
   /** Handles the end of a long event: passes on its blank line or withholds it until the end. Returns `false` if the event reports an error. */
-  readonly skipped: (event: Skipped, stream: Onward) => boolean
+  readonly skipped: (event: Skipped, stream: StreamSink) => boolean
   /** The names of a long event's members that contain generated strings. */
   readonly generated: Generated
   /** The maximum size of an event to buffer, in bytes. A longer event is passed on as it arrives, and only its gist is read. */
@@ -86,12 +86,12 @@ export const passedEventMax = 1024 * 1024
 export const blankLine = "\n\n"
 const blankLineCrLf = "\r\n\r\n"
 /** The maximum number of a blank line's bytes before a chunk boundary. */
-const seam = blankLineCrLf.length - 1
+const seamBytesMax = blankLineCrLf.length - 1
 
 const empty = Buffer.alloc(0)
 
 /** The outcome of an incomplete stream, by the reason why its bytes stopped. */
-const unfinished: Readonly<Record<Stop, StreamEnd>> = {
+const incompleteEnds: Readonly<Record<Stop, StreamEnd>> = {
   ended: "unfinished",
   short: "unfinished",
   cut: "broken",
@@ -100,17 +100,17 @@ const unfinished: Readonly<Record<Stop, StreamEnd>> = {
 
 export const make = (upstream: Source, reader: Reader): Relay => {
   /** The beginning of an incomplete event. */
-  const rest = new Rest()
+  const rest = new EventBuffer()
   let long: LongEvent | undefined
   const tap: Tap = {
     data: (chunk, stream) => {
       let bytes = chunk
       if (long !== undefined) {
-        const behind = long.take(chunk, stream)
-        if (behind === undefined) return
+        const following = long.take(chunk, stream)
+        if (following === undefined) return
         long = undefined
-        if (behind.length === 0) return
-        bytes = behind
+        if (following.length === 0) return
+        bytes = following
       }
       const whole = rest.length === 0 ? endOfEvents(bytes) : rest.endIn(bytes)
       const all = whole === bytes.length
@@ -129,7 +129,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
       if (last.length > 0 && reader.isWhole(last.toString("latin1"))) {
         reader.take(Buffer.concat([last, Buffer.from(blankLine)]), stream)
       }
-      if (!reader.isFinished()) return unfinished[stop]
+      if (!reader.isFinished()) return incompleteEnds[stop]
       // The client has received only part of the long event, so its response is incomplete.
       return long === undefined ? "complete" : "unfinished"
     }
@@ -158,7 +158,7 @@ export const make = (upstream: Source, reader: Reader): Relay => {
 }
 
 /** The beginning of an event, in chunks. Each chunk is searched only once, apart from its last bytes. */
-class Rest {
+class EventBuffer {
   private pieces: Array<Buffer> = []
   /** The last bytes. They may be part of a blank line. */
   private tail: Buffer = empty
@@ -167,15 +167,15 @@ class Rest {
   add(piece: Buffer): void {
     this.pieces.push(piece)
     this.length += piece.length
-    this.tail = Buffer.concat([this.tail, piece.subarray(-seam)]).subarray(-seam)
+    this.tail = Buffer.concat([this.tail, piece.subarray(-seamBytesMax)]).subarray(-seamBytesMax)
   }
 
   /** Returns the end of the last complete event, as a position in the next bytes, or 0 if there is none. */
   endIn(next: Buffer): number {
     const end = endOfEvents(next)
     if (end > 0) return end
-    const across = endOfEvents(Buffer.concat([this.tail, next.subarray(0, seam)]))
-    return across === 0 ? 0 : across - this.tail.length
+    const seamEnd = endOfEvents(Buffer.concat([this.tail, next.subarray(0, seamBytesMax)]))
+    return seamEnd === 0 ? 0 : seamEnd - this.tail.length
   }
 
   /** Removes all chunks and returns them, followed by `next`. */
@@ -216,7 +216,7 @@ class LongEvent {
   }
 
   /** Passes on the event's bytes. Returns the bytes that follow the event, or `undefined` if the event continues or reports an error. */
-  take(chunk: Buffer, stream: Onward): Buffer | undefined {
+  take(chunk: Buffer, stream: StreamSink): Buffer | undefined {
     const before = this.held.length
     const bytes = before === 0 ? chunk : Buffer.concat([this.held, chunk])
     const { at, length } = firstBlankLine(bytes)
@@ -232,7 +232,7 @@ class LongEvent {
   }
 
   /** Ends the event. Returns `false` if it reports an error, which ends the stream. */
-  ends(blank: Buffer, stream: Onward): boolean {
+  ends(blank: Buffer, stream: StreamSink): boolean {
     const text = `${this.head ?? ""}data: ${JSON.stringify(this.gist.object)}${blankLine}`
     const skipped = { text, tokens: this.tokens, blank: Buffer.concat([this.held, blank]) }
     if (this.reader.skipped(skipped, stream)) return true
@@ -268,7 +268,7 @@ const lineEndsFrom = (bytes: Buffer): number => {
   return from
 }
 
-export interface Looking {
+export interface EventInspector {
   /** Counts plain events from `at` and returns the position after them. Returns `at` if the next event must be inspected. Events end with `blank`. */
   readonly pass: (text: string, at: number, blank: string) => number
   /** Inspects one event and returns the client's version. See `eachEvent`. */
@@ -283,7 +283,12 @@ export interface Looking {
  * event, because they may contain addresses and keys. `text` contains the events as Latin-1, one character per byte, because searching a string is
  * much faster than searching a buffer.
  */
-export const eachEvent = (events: Buffer, text: string, { look, pass, shown }: Looking, stream: Onward): void => {
+export const eachEvent = (
+  events: Buffer,
+  text: string,
+  { look, pass, shown }: EventInspector,
+  stream: StreamSink
+): void => {
   const blank = blankIn(text)
   let output = ""
   let from = 0
@@ -388,12 +393,12 @@ export const dataOf = (event: string): string => {
   return data ?? ""
 }
 
-const beyondAscii = /[\u0080-\u00ff]/
+const nonAscii = /[\u0080-\u00ff]/
 
 /** Parses the object in an event, or returns `undefined` if there is none. `event` is Latin-1, one character per byte. */
 export const parse = (event: string): Record<string, unknown> | undefined => {
   const data = dataOf(event)
-  const value = parsedOfVendor(beyondAscii.test(data) ? Buffer.from(data, "latin1").toString("utf8") : data)
+  const value = parsedOfVendor(nonAscii.test(data) ? Buffer.from(data, "latin1").toString("utf8") : data)
   return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined
 }
 

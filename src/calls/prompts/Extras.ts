@@ -26,17 +26,17 @@ export interface Extra {
 }
 
 /** Returns the billed values or tool types that a field requests, or an empty array if the field does not change the bill. */
-export type AsksFor = (value: unknown) => ReadonlyArray<string>
+export type BilledValues = (value: unknown) => ReadonlyArray<string>
 
 const nothing: ReadonlyArray<string> = []
 const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value))
 
 /** Requests any value except null, `false` and an empty array. */
-export const anything: AsksFor = (value) =>
+export const anyValue: BilledValues = (value) =>
   value === null || value === false || (Array.isArray(value) && value.length === 0) ? nothing : [text(value)]
 
-export const otherThan =
-  (...plain: ReadonlyArray<string>): AsksFor =>
+export const valuesExcept =
+  (...plain: ReadonlyArray<string>): BilledValues =>
   (value) =>
     value === null || plain.includes(value as string) ? nothing : [text(value)]
 
@@ -48,22 +48,22 @@ const typesOf = (tool: unknown): ReadonlyArray<unknown> => {
 }
 
 /** Finds the types of the tools that the vendor runs. */
-export const toolsOtherThan =
-  (isClients: (type: unknown) => boolean): AsksFor =>
+export const toolTypesExcept =
+  (isClients: (type: unknown) => boolean): BilledValues =>
   (tools) =>
     Array.isArray(tools)
       ? tools.flatMap(typesOf).flatMap((type) => (type === null || isClients(type) ? nothing : [text(type)]))
-      : anything(tools)
+      : anyValue(tools)
 
-const modalities: AsksFor = (value) =>
-  Array.isArray(value) ? value.flatMap((one) => otherThan("text")(one)) : anything(value)
+const modalities: BilledValues = (value) =>
+  Array.isArray(value) ? value.flatMap((one) => valuesExcept("text")(one)) : anyValue(value)
 
 export const otherModels = "another model may serve the call at another price"
 export const searches = "the vendor searches the web and bills that in addition to the tokens"
 export const vendorTools = "the vendor runs its own tools and bills them in addition to the tokens"
 
 export interface Rule {
-  readonly asksFor: AsksFor
+  readonly asksFor: BilledValues
   readonly why: string
   /** Present if the field can never have a price. */
   readonly never?: true
@@ -76,32 +76,32 @@ export type Billed = ReadonlyMap<string, Rule>
 export const otherLimits = (own: string, others: ReadonlyArray<string>): ReadonlyArray<[string, Rule]> =>
   [...others, "max_new_tokens", "max_tokens_to_sample", "num_predict"].map((name) => [
     name,
-    { asksFor: anything, why: `this protocol limits the answer with ${own}`, never: true }
+    { asksFor: anyValue, why: `this protocol limits the answer with ${own}`, never: true }
   ])
 
 /** The billed fields of chat and text completions, with the reasons. */
 export const billed: Billed = new Map<string, Rule>([
-  ["models", { asksFor: anything, why: otherModels }],
-  ["fallbacks", { asksFor: anything, why: otherModels }],
-  ["route", { asksFor: anything, why: otherModels }],
-  ["provider", { asksFor: anything, why: "another provider may serve the call at another price" }],
-  ["transforms", { asksFor: anything, why: "the billed prompt differs from the one that was sent" }],
+  ["models", { asksFor: anyValue, why: otherModels }],
+  ["fallbacks", { asksFor: anyValue, why: otherModels }],
+  ["route", { asksFor: anyValue, why: otherModels }],
+  ["provider", { asksFor: anyValue, why: "another provider may serve the call at another price" }],
+  ["transforms", { asksFor: anyValue, why: "the billed prompt differs from the one that was sent" }],
   [
     "service_tier",
-    { asksFor: otherThan("auto", "default", "standard", "on_demand"), why: "other tiers are priced differently" }
+    { asksFor: valuesExcept("auto", "default", "standard", "on_demand"), why: "other tiers are priced differently" }
   ],
-  ["speed", { asksFor: otherThan("standard"), why: "other speeds are priced differently" }],
-  ["plugins", { asksFor: anything, why: vendorTools }],
-  ["tools", { asksFor: toolsOtherThan((type) => type === "function" || type === "custom"), why: vendorTools }],
-  ["mcp_servers", { asksFor: anything, why: vendorTools }],
-  ["data_sources", { asksFor: anything, why: vendorTools }],
-  ["web_search_options", { asksFor: anything, why: searches }],
-  ["search_parameters", { asksFor: anything, why: searches }],
-  ["enable_search", { asksFor: anything, why: searches }],
+  ["speed", { asksFor: valuesExcept("standard"), why: "other speeds are priced differently" }],
+  ["plugins", { asksFor: anyValue, why: vendorTools }],
+  ["tools", { asksFor: toolTypesExcept((type) => type === "function" || type === "custom"), why: vendorTools }],
+  ["mcp_servers", { asksFor: anyValue, why: vendorTools }],
+  ["data_sources", { asksFor: anyValue, why: vendorTools }],
+  ["web_search_options", { asksFor: anyValue, why: searches }],
+  ["search_parameters", { asksFor: anyValue, why: searches }],
+  ["enable_search", { asksFor: anyValue, why: searches }],
   ["modalities", { asksFor: modalities, why: "an answer that is not text is priced differently" }],
   // xAI generates and bills a deferred completion.
-  ["deferred", { asksFor: anything, why: "an answer that is fetched later cannot be charged", never: true }],
-  ["prediction", { asksFor: anything, why: "predicted tokens are billed beyond the answer's limit" }],
+  ["deferred", { asksFor: anyValue, why: "an answer that is fetched later cannot be charged", never: true }],
+  ["prediction", { asksFor: anyValue, why: "predicted tokens are billed beyond the answer's limit" }],
   ...otherLimits("max_tokens or max_completion_tokens", ["max_output_tokens"])
 ])
 
@@ -121,7 +121,8 @@ export const extrasOf = (
   known?: ReadonlyMap<string, ReadonlyArray<string>>
 ): Either.Either<ReadonlyArray<Extra>, InvalidRequest> => {
   const asked: Array<Extra> = []
-  const problem = addTo(asked, model, billed, body, known) ?? (headers && addTo(asked, model, billed, headers))
+  const problem =
+    collectExtras(asked, model, billed, body, known) ?? (headers && collectExtras(asked, model, billed, headers))
   return problem === undefined ? Either.right(asked.length === 0 ? none : asked) : Either.left(problem)
 }
 
@@ -147,7 +148,7 @@ export const lookalike = (billed: Billed, field: string): InvalidRequest | undef
     : undefined
 }
 
-const addTo = (
+const collectExtras = (
   asked: Array<Extra>,
   model: Model,
   billed: Billed,

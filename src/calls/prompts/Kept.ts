@@ -29,11 +29,11 @@ export class NotHandedOut extends Problem<NotHandedOut>()("NotHandedOut", {
 const lifetime = Duration.toMillis(Duration.days(30))
 const idsMax = 10_000
 /** The maximum number of ids recorded per response. */
-const ofAnswerMax = 1_000
+const responseIdsMax = 1_000
 /** The maximum number of expired ids deleted per response. */
-const forgottenAtOnce = 100
+const expiredIdsMax = 100
 /** The maximum number of ids per query. */
-const lookedUpAtOnce = 500
+const queriedIdsMax = 500
 
 /** Hashes an id, because a vendor's ids can have any length. */
 const hashOf = (id: string): string => createHash("sha256").update(id).digest("base64url")
@@ -46,15 +46,15 @@ export const make = (sql: SqlClient) => {
   /** Returns the first of these ids that the owner has not received in the last 30 days. */
   const unknownAmong = (owner: Actor, named: ReadonlyArray<Named>, now: number): Effect.Effect<Named | undefined> =>
     Effect.gen(function* () {
-      for (let at = 0; at < named.length; at += lookedUpAtOnce) {
-        const some = named.slice(at, at + lookedUpAtOnce).map((one) => ({ ...one, hash: hashOf(one.id) }))
+      for (let at = 0; at < named.length; at += queriedIdsMax) {
+        const batch = named.slice(at, at + queriedIdsMax).map((one) => ({ ...one, hash: hashOf(one.id) }))
         const rows = yield* sql<{ id: string }>`SELECT id FROM tollgate_chat_kept WHERE ${ofOwner(owner)}
           AND at > ${now - lifetime} AND ${sql.in(
             "id",
-            some.map(({ hash }) => hash)
+            batch.map(({ hash }) => hash)
           )}`
         const known = new Set(rows.map(({ id }) => id))
-        const unknown = some.find(({ hash }) => !known.has(hash))
+        const unknown = batch.find(({ hash }) => !known.has(hash))
         if (unknown !== undefined) return unknown
       }
       return undefined
@@ -63,7 +63,7 @@ export const make = (sql: SqlClient) => {
   /** Returns statements that record these ids and delete old ones, for the settling transaction. */
   const handedOut = (owner: Actor, ids: ReadonlyArray<string>, now: number): ReadonlyArray<Statement> => {
     const { account_id, tenant_id } = owner
-    const hashes = [...new Set(ids)].slice(0, ofAnswerMax).map(hashOf)
+    const hashes = [...new Set(ids)].slice(0, responseIdsMax).map(hashOf)
     if (hashes.length === 0) return []
     return [
       ...hashes.map((hash) =>
@@ -76,7 +76,7 @@ export const make = (sql: SqlClient) => {
         (SELECT max(number) FROM tollgate_chat_kept WHERE ${ofOwner(owner)}) - ${idsMax}`),
       statement(sql`DELETE FROM tollgate_chat_kept WHERE (tenant_id, account_id, id) IN (
         SELECT tenant_id, account_id, id FROM tollgate_chat_kept WHERE at <= ${now - lifetime}
-        ORDER BY at LIMIT ${forgottenAtOnce})`)
+        ORDER BY at LIMIT ${expiredIdsMax})`)
     ]
   }
 

@@ -131,18 +131,18 @@ const tokenLines = (
 }
 
 /** The maximum token prices. */
-export interface Dearest {
+export interface MaxPrices {
   readonly prompt: UnitPrice
   readonly completion: UnitPrice
 }
 
-const ofPrompt: ReadonlySet<Quantity> = new Set(["prompt_tokens", ...promptDetails])
-const ofAttachments: ReadonlySet<Quantity> = new Set([
+const promptQuantities: ReadonlySet<Quantity> = new Set(["prompt_tokens", ...promptDetails])
+const attachmentQuantities: ReadonlySet<Quantity> = new Set([
   "cached_audio_tokens",
   "prompt_audio_tokens",
   "prompt_image_tokens"
 ])
-const ofCompletion: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
+const completionQuantities: ReadonlySet<Quantity> = new Set(["completion_tokens", ...completionDetails])
 
 /**
  * The pricing of one-hour cache writes. `own`: these writes have a separate price. `prompt`: no cache write has a price, so the prompt price applies.
@@ -181,27 +181,28 @@ export interface Kinds {
 }
 
 /** Returns the maximum prices that can apply to a prompt of up to this many tokens. */
-export const dearestOf = (model: Model, prompt_tokens: number, { attachments, hour }: Kinds): Dearest => {
+export const maxPricesOf = (model: Model, prompt_tokens: number, { attachments, hour }: Kinds): MaxPrices => {
   if (model.detail_prices === undefined && model.long_context === undefined)
     return { prompt: model.prompt_price, completion: model.completion_price }
   let { completion_price: completion, prompt_price: prompt } = model
   for (const { above = -1, price, quantity } of linesOf(model)) {
     if (above >= prompt_tokens) continue
-    if (ofCompletion.has(quantity) && price > completion) completion = price
+    if (completionQuantities.has(quantity) && price > completion) completion = price
     if (!hour && quantity === "cache_write_1h_tokens") continue
-    if (ofPrompt.has(quantity) && price > prompt && (attachments || !ofAttachments.has(quantity))) prompt = price
+    if (promptQuantities.has(quantity) && price > prompt && (attachments || !attachmentQuantities.has(quantity)))
+      prompt = price
   }
   return { prompt, completion }
 }
 
 /** Returns the minimum price of a completion token. */
-export const leastOf = (model: Model): UnitPrice =>
+export const minCompletionPriceOf = (model: Model): UnitPrice =>
   linesOf(model)
-    .filter(({ quantity }) => ofCompletion.has(quantity))
+    .filter(({ quantity }) => completionQuantities.has(quantity))
     .reduce((least, { price }) => (price < least ? price : least), model.completion_price)
 
 /** Returns whether all of the model's upstreams accept a completion limit. */
-export const takesLimit = ({ routes }: Model): boolean => routes.every(({ limit_field }) => limit_field !== "none")
+export const acceptsLimit = ({ routes }: Model): boolean => routes.every(({ limit_field }) => limit_field !== "none")
 
 export interface Catalogue {
   readonly models: ReadonlyArray<Model>

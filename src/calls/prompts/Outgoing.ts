@@ -11,8 +11,9 @@ import type { UpstreamBody } from "./Protocol.ts"
 export type EndpointName = "chat/completions" | "completions"
 
 /** Returns an upstream request's JSON. Its `long` member is copied from the original JSON, if possible. Mutates `sent`. */
-export const written = (sent: Record<string, unknown>, long: string, json: Buffer | undefined): string | Buffer => {
-  const copied = json === undefined || json.length < copiedLeast ? undefined : writtenOnce(json, long, sent[long])
+export const requestJson = (sent: Record<string, unknown>, long: string, json: Buffer | undefined): string | Buffer => {
+  const copied =
+    json === undefined || json.length < copiedBytesMin ? undefined : unambiguousBytes(json, long, sent[long])
   if (copied === undefined) return JSON.stringify(sent)
   sent[long] = undefined
   const others = JSON.stringify(sent)
@@ -20,8 +21,8 @@ export const written = (sent: Record<string, unknown>, long: string, json: Buffe
 }
 
 /** Returns the JSON of a prompt's upstream request. Copies all of a long prompt's long members, and otherwise the `long` member if possible. */
-export const writtenFor = (prompt: ValidPrompt, sent: Record<string, unknown>, long: string): UpstreamBody =>
-  prompt.long === undefined ? written(sent, long, prompt.json) : spliced(sent, prompt.long)
+export const promptJson = (prompt: ValidPrompt, sent: Record<string, unknown>, long: string): UpstreamBody =>
+  prompt.long === undefined ? requestJson(sent, long, prompt.json) : spliced(sent, prompt.long)
 
 /** Serializes the short members and appends the long members' bytes. Mutates `sent`. */
 export const spliced = (
@@ -40,17 +41,17 @@ export const spliced = (
 }
 
 /** The minimum length of JSON to copy. Serializing shorter JSON again is just as fast. */
-const copiedLeast = 2_048
+const copiedBytesMin = 2_048
 
 /** Builds the body, with the upstream's name for the model and, if `limit` is set, a single completion limit. */
-export const outgoing = (
+export const upstreamBodyOf = (
   endpoint: EndpointName,
   streams: boolean,
   route: ModelRoute,
   prompt: ValidPrompt,
   limit: number | undefined
 ): UpstreamBody =>
-  writtenFor(
+  promptJson(
     prompt,
     bodyFor(endpoint, streams, route, prompt, limit),
     endpoint === "completions" ? "prompt" : "messages"
@@ -88,7 +89,7 @@ const bodyFor = (
  * Returns a member's bytes if every upstream is certain to read the validated and priced value from them. Returns `undefined` if they are not UTF-8,
  * or if an object repeats a name, because some parsers use the first value of such a name and some the last.
  */
-const writtenOnce = (json: Buffer, name: string, value: unknown): Buffer | undefined => {
+const unambiguousBytes = (json: Buffer, name: string, value: unknown): Buffer | undefined => {
   const written = memberOf(json, name)
   return written !== undefined && written.members === membersIn(value) && isUtf8(written.bytes)
     ? written.bytes

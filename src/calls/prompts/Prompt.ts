@@ -21,11 +21,11 @@ import { addData, addImage, noteFiles, nothingAttached } from "./Attachments.ts"
 import type { Attached } from "./Attachments.ts"
 import { mayBeAnHour } from "./CacheHour.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "./Fields.ts"
-import { dearestOf, takesLimit } from "./Model.ts"
+import { maxPricesOf, acceptsLimit } from "./Model.ts"
 import type { Kinds, Model, ModelRoute } from "./Model.ts"
 import type { Named } from "./Kept.ts"
 import { bytesAToken } from "./Tokens.ts"
-import type { Most } from "./Tokens.ts"
+import type { MaxTokens } from "./Tokens.ts"
 
 const Stop = Schema.Union(Schema.String, Schema.Array(Schema.String).pipe(Schema.maxItems(4))).annotations({
   message: () => ({ message: "must be a string or at most 4 strings", override: true })
@@ -233,7 +233,7 @@ const limitOf = ({
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other)
 }
 
-const answersOf = ({ best_of, n }: Pick<ChatRequest, "n" | "best_of">): number => Math.max(n ?? 1, best_of ?? 1)
+const choiceCount = ({ best_of, n }: Pick<ChatRequest, "n" | "best_of">): number => Math.max(n ?? 1, best_of ?? 1)
 
 /** Validates a prompt from a client or an embedding program. `json` is its JSON, if available. */
 export type Read = (prompt: unknown, json?: Buffer) => Either.Either<ValidPrompt, InvalidRequest>
@@ -246,19 +246,19 @@ export const readChat: Read = (prompt, json) =>
       bytes: length - attached.bytes,
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
-      with_tools: isAny(request.tools) || isAny((request as ChatPrompt).functions),
+      with_tools: isNonEmptyArray(request.tools) || isNonEmptyArray((request as ChatPrompt).functions),
       names_kept: attached.by_id,
       prompts: 1,
-      answers: answersOf(request),
+      answers: choiceCount(request),
       answer_tokens_max: limitOf(request)
     }
   })
 
 /** Returns whether the value is a non-empty array. */
-export const isAny = (list: unknown): boolean => Array.isArray(list) && list.length > 0
+export const isNonEmptyArray = (list: unknown): boolean => Array.isArray(list) && list.length > 0
 
 /** A text completion's default limit, in tokens. */
-const completionTokens = 16
+const defaultCompletionLimit = 16
 
 export const readCompletion: Read = (prompt, json) =>
   read<CompletionRequest>(prompt, json, completionFits, decodeCompletion, (request, length) => {
@@ -271,8 +271,8 @@ export const readCompletion: Read = (prompt, json) =>
       with_tools: false,
       names_kept: undefined,
       prompts,
-      answers: prompts * answersOf(request),
-      answer_tokens_max: limitOf(request) ?? completionTokens
+      answers: prompts * choiceCount(request),
+      answer_tokens_max: limitOf(request) ?? defaultCompletionLimit
     }
   })
 
@@ -314,7 +314,7 @@ const textual: ReadonlySet<unknown> = new Set(["text", "input_text", "output_tex
 const isImage = (type: unknown): boolean => type === "image_url" || type === "image" || type === "input_image"
 
 /** Rejects a reference to a vendor's object. The vendor stores all callers' objects under one key, so the service cannot determine the owner. */
-export const keptById = (field: string) =>
+export const vendorObjectError = (field: string) =>
   InvalidRequest.of(field, "this model accepts no ids of objects stored by its vendor: send the object in the request")
 
 const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
@@ -339,9 +339,9 @@ const attachmentsOf = (messages: ChatRequest["messages"]): Attached => {
 }
 
 /** The number of completion tokens that the payer of a call without a limit must be able to afford. */
-export const answerTokensLeast = 16
+export const minCompletionTokens = 16
 /** A payer that can afford this many completion tokens is preferred to a payer that can afford only the minimum. */
-export const answerTokensEnough = 1_024
+export const preferredCompletionTokens = 1_024
 
 export interface Bound {
   readonly least: Nano
@@ -365,23 +365,23 @@ const promptTokensMax = (model: Model, prompt: ValidPrompt): number => {
 }
 
 /** Returns the client's completion limit, capped at the model's limit, or `undefined` if the client sets none. */
-export const answerTokensAsked = (model: Model, { answer_tokens_max }: ValidPrompt): number | undefined =>
+export const requestedCompletionTokens = (model: Model, { answer_tokens_max }: ValidPrompt): number | undefined =>
   answer_tokens_max === undefined ? undefined : Math.min(answer_tokens_max, model.output_tokens_max)
 
 const kinds = (hour: boolean) => ({ plain: { attachments: false, hour }, attached: { attachments: true, hour } })
-const forMinutes = kinds(false)
-const forAnHour = kinds(true)
+const fiveMinuteKinds = kinds(false)
+const oneHourKinds = kinds(true)
 
 const kindsOf = (model: Model, prompt: ValidPrompt): Kinds => {
-  const { attached, plain } = mayBeAnHour(model, prompt) ? forAnHour : forMinutes
+  const { attached, plain } = mayBeAnHour(model, prompt) ? oneHourKinds : fiveMinuteKinds
   return prompt.attachments > 0 ? attached : plain
 }
 
-const dearestFor = (model: Model, prompt: ValidPrompt) =>
-  dearestOf(model, promptTokensMax(model, prompt), kindsOf(model, prompt))
+const maxPricesFor = (model: Model, prompt: ValidPrompt) =>
+  maxPricesOf(model, promptTokensMax(model, prompt), kindsOf(model, prompt))
 
 const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
-  const dearest = dearestFor(model, prompt)
+  const dearest = maxPricesFor(model, prompt)
   return charge([
     { units: promptTokensMax(model, prompt), price: dearest.prompt },
     { units: answer * prompt.answers, price: dearest.completion },
@@ -391,17 +391,17 @@ const chargeOf = (model: Model, prompt: ValidPrompt, answer: number): Nano => {
 
 /** Computes a call's bounds. They differ only if the client sets no limit and all upstreams accept one. */
 export const boundOf = (model: Model, prompt: ValidPrompt): Bound => {
-  const whole = takesLimit(model) ? answerTokensAsked(model, prompt) : model.output_tokens_max
+  const whole = acceptsLimit(model) ? requestedCompletionTokens(model, prompt) : model.output_tokens_max
   if (whole !== undefined) {
     const exact = chargeOf(model, prompt, whole)
     const tokens = tokensWith(model, prompt, whole)
     return { least: exact, enough: exact, most: exact, tokens: { least: tokens, most: tokens } }
   }
   const max = model.output_tokens_max
-  const least = Math.min(answerTokensLeast, max)
+  const least = Math.min(minCompletionTokens, max)
   return {
     least: chargeOf(model, prompt, least),
-    enough: chargeOf(model, prompt, Math.min(answerTokensEnough, max)),
+    enough: chargeOf(model, prompt, Math.min(preferredCompletionTokens, max)),
     most: chargeOf(model, prompt, max),
     tokens: { least: tokensWith(model, prompt, least), most: tokensWith(model, prompt, max) }
   }
@@ -419,28 +419,28 @@ export interface Reserved {
 }
 
 /** Returns the completion limit to send to the upstream, so that the call fits its reservation. */
-export const answerTokensWithin = (model: Model, prompt: ValidPrompt, { reserved, tokens }: Reserved): number => {
-  const asked = answerTokensAsked(model, prompt)
+export const completionLimitWithin = (model: Model, prompt: ValidPrompt, { reserved, tokens }: Reserved): number => {
+  const asked = requestedCompletionTokens(model, prompt)
   if (asked !== undefined) return asked
   const left = reserved - chargeOf(model, prompt, 0)
-  const paid = affordable(left > 0n ? left : 0n, dearestFor(model, prompt).completion) / prompt.answers
+  const paid = affordable(left > 0n ? left : 0n, maxPricesFor(model, prompt).completion) / prompt.answers
   const admitted =
     tokens === undefined ? model.output_tokens_max : (tokens - promptTokensMax(model, prompt)) / prompt.answers
   // The reservation covers the minimum completion, even if rounding suggests one token less.
-  const fewest = Math.min(answerTokensLeast, model.output_tokens_max)
+  const fewest = Math.min(minCompletionTokens, model.output_tokens_max)
   return Math.max(fewest, Math.floor(Math.min(paid, admitted, model.output_tokens_max)))
 }
 
 /** Returns the completion limit if a fallback serves the call, or `undefined` if even the minimum completion could exceed the reservation. */
-export const answerTokensAffordable = (model: Model, prompt: ValidPrompt, within: Reserved): number | undefined => {
+export const affordableCompletionLimit = (model: Model, prompt: ValidPrompt, within: Reserved): number | undefined => {
   const bound = boundOf(model, prompt)
   return bound.least > within.reserved || (within.tokens !== undefined && bound.tokens.least > within.tokens)
     ? undefined
-    : answerTokensWithin(model, prompt, within)
+    : completionLimitWithin(model, prompt, within)
 }
 
 /** Returns the maximum token counts that a request can cause if each completion has at most `answer` tokens. */
-export const mostOf = (model: Model, prompt: ValidPrompt, answer: number): Most => ({
+export const maxTokensOf = (model: Model, prompt: ValidPrompt, answer: number): MaxTokens => ({
   prompt_tokens: promptTokensMax(model, prompt),
   context_tokens: contextOf(model, prompt),
   completion_tokens: answer * prompt.answers,

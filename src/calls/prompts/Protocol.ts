@@ -23,7 +23,7 @@ export interface Passage {
 }
 
 /** A protocol that upstreams speak. If clients cannot speak it, its responses are always translated. */
-export interface Spoken {
+export interface UpstreamProtocol {
   readonly name: ProtocolName
   /** Returns a model's path below the upstream's base address. */
   readonly pathFor: (model: string, streams: boolean) => string
@@ -47,7 +47,7 @@ export const serverSentEvents: StreamForm = {
 }
 
 /** A protocol that clients speak. Upstreams can also speak it. */
-export interface Protocol extends Spoken {
+export interface Protocol extends UpstreamProtocol {
   readonly name: ClientProtocol
   /** The route's name in usage records. */
   readonly endpoint: string

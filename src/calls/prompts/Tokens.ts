@@ -31,7 +31,7 @@ export interface Figures {
 }
 
 /** The maximum token counts that a request can cause. `prompt_tokens` is the prompt's bound, an upper estimate for the reservation. */
-export interface Most extends Figures {
+export interface MaxTokens extends Figures {
   /** The maximum prompt count to accept. */
   readonly context_tokens: number
   /** The kinds of tokens that the prompt can contain. */
@@ -48,9 +48,9 @@ export interface Tokens extends Figures {
 }
 
 /** Returns the tokens to charge. Each reported total counts up to `most`, and an explicit zero is accepted. `counted` supplies a missing total. */
-export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): Tokens => {
+export const tokensOf = (reported: Usage, counted: () => Figures, most: MaxTokens): Tokens => {
   const { completion_tokens: completion, prompt_tokens: prompt } = reported
-  const asItIs =
+  const isPlausible =
     prompt !== undefined &&
     completion !== undefined &&
     prompt <= most.context_tokens &&
@@ -60,25 +60,25 @@ export const tokensOf = (reported: Usage, counted: () => Figures, most: Most): T
   const completion_tokens = Math.min(completion ?? counted().completion_tokens, most.completion_tokens)
   const details = new Details(reported)
   details.believe(promptDetails, prompt_tokens, most.kinds)
-  details.believe(completionDetails, completion_tokens, any)
+  details.believe(completionDetails, completion_tokens, allKinds)
   // This code runs on every call, so it avoids a spread.
   return {
     prompt_tokens,
     completion_tokens,
-    usage_source: asItIs && !details.beyond ? "provider" : "estimated",
+    usage_source: isPlausible && !details.beyond ? "provider" : "estimated",
     token_details: details.found,
-    vendor_cost: reported.vendor_cost === undefined ? undefined : costReported(reported.vendor_cost),
+    vendor_cost: reported.vendor_cost === undefined ? undefined : parseCost(reported.vendor_cost),
     vendor_id: reported.vendor_id === undefined || isVendorId(reported.vendor_id) ? reported.vendor_id : undefined
   }
 }
 
 /** Parses a reported cost. Returns `undefined` for an invalid cost or one above the maximum amount. */
-const costReported = (usd: number): Nano | undefined => {
+const parseCost = (usd: number): Nano | undefined => {
   const cost = fromDecimal(String(usd), 9)
   return cost === undefined || cost > amountMax ? undefined : cost
 }
 
-const any: Kinds = { attachments: true, hour: true }
+const allKinds: Kinds = { attachments: true, hour: true }
 const ofAttachments: ReadonlySet<TokenDetail> = new Set([
   "cached_audio_tokens",
   "prompt_audio_tokens",
@@ -113,20 +113,20 @@ class Details {
       const possible = attachments || !ofAttachments.has(name)
       const tooLong = !hour && name === "cache_write_1h_tokens"
       if (!possible || tooLong || tokens > total) this.beyond = true
-      const believed = possible ? Math.min(tokens, left) : 0
-      if (believed === 0) continue
-      left -= believed
+      const acceptedTokens = possible ? Math.min(tokens, left) : 0
+      if (acceptedTokens === 0) continue
+      left -= acceptedTokens
       this.found ??= {}
       const kind = tooLong ? "cache_write_tokens" : name
-      this.found[kind] = (this.found[kind] ?? 0) + believed
+      this.found[kind] = (this.found[kind] ?? 0) + acceptedTokens
     }
   }
 }
 
 /** Returns the implausible part of reported usage: a total, or one-hour caching that was not requested. */
-export const beyondIn = (
+export const excessIn = (
   { cache_write_1h_tokens, completion_tokens, prompt_tokens }: Usage,
-  most: Most
+  most: MaxTokens
 ): "total" | "hour" | undefined => {
   if ((prompt_tokens ?? 0) > most.context_tokens || (completion_tokens ?? 0) > most.completion_tokens) return "total"
   return !most.kinds.hour && (cache_write_1h_tokens ?? 0) > 0 ? "hour" : undefined
@@ -139,11 +139,11 @@ export const bytesAToken = 4
  * The maximum size, in bytes, of a string that counts as one token, because upstreams stream about one token per delta. A longer string counts as one
  * token per four bytes.
  */
-const pieceBytesMax = 12
+const deltaBytesMax = 12
 
 /** Estimates the tokens in a generated string of `bytes` bytes. */
 export const tokensOfString = (bytes: number): number =>
-  bytes === 0 ? 0 : bytes <= pieceBytesMax ? 1 : Math.round(bytes / bytesAToken)
+  bytes === 0 ? 0 : bytes <= deltaBytesMax ? 1 : Math.round(bytes / bytesAToken)
 
 /** Matches the start of a generated string in a response: text, refusals, reasoning, tool calls or transcripts. Quotes inside strings are escaped. */
 const generated =

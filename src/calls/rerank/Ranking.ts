@@ -11,7 +11,7 @@
  * - `return_documents` also works with upstreams that do not support it.
  */
 import { Either, Schema } from "effect"
-import { billedOtherwise } from "../embeddings/Embedding.ts"
+import { billedFieldError } from "../embeddings/Embedding.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import { isObject } from "../../upstream/wire/Failures.ts"
@@ -53,7 +53,7 @@ export interface Amounts {
 }
 
 /** A valid request with its model. */
-export interface Asked {
+export interface ValidRequest {
   readonly model: RerankModel
   readonly request: RerankRequest
   /** The documents' lengths, in bytes. */
@@ -90,7 +90,7 @@ export const factsOf = (request: unknown): RerankFacts => {
     query: typeof query === "string" ? Buffer.byteLength(query) : 0,
     documents: list.length,
     lengths: Uint32Array.from(wrong === -1 ? list : list.slice(0, wrong), bytesOf),
-    billed: billedOtherwise(request)
+    billed: billedFieldError(request)
   }
 }
 
@@ -98,11 +98,11 @@ export const factsOf = (request: unknown): RerankFacts => {
  * Validates a request and computes its bounds. `Left` holds the first violation. With `facts`, the request's long members may have placeholder values
  * of the same types.
  */
-export const askedOf = (
+export const validate = (
   models: ReadonlyArray<RerankModel>,
   request: unknown,
   facts = factsOf(request)
-): Either.Either<Asked, InvalidRequest> => {
+): Either.Either<ValidRequest, InvalidRequest> => {
   if (!isObject(request)) return refused("", "must be a JSON object")
   const { model: name, return_documents = null, top_n = null } = request
   if (typeof name !== "string" || name === "") return refused("model", "must be a model's id")
@@ -111,7 +111,7 @@ export const askedOf = (
     const ids = models.map(({ id }) => id)
     return Either.left(new UnknownModel(name, ids))
   }
-  const broken = brokenRule(model, facts)
+  const broken = findViolation(model, facts)
   if (broken !== undefined) return refused(...broken)
   if (top_n !== null && !(Number.isInteger(top_n) && (top_n as number) >= 1)) {
     return refused("top_n", "must be a whole number of at least 1")
@@ -132,7 +132,7 @@ export const askedOf = (
 }
 
 /** Returns the first constraint that the query or the documents violate, with its field, if any. */
-const brokenRule = (
+const findViolation = (
   { documents_max }: RerankModel,
   { documents, lengths, query }: RerankFacts
 ): readonly [field: string, rule: string] | undefined => {
@@ -173,7 +173,7 @@ const amountsOf = (
 const resultBytes = 100
 
 /** Estimates the response size in bytes. A returned document is at most as long as the request's document. */
-export const answerBytesOf = ({ lengths, request: { return_documents, top_n } }: Asked): number => {
+export const answerBytesOf = ({ lengths, request: { return_documents, top_n } }: ValidRequest): number => {
   const results = Math.min(top_n ?? lengths.length, lengths.length)
   const held = return_documents === true ? lengths.reduce((sum, bytes) => sum + bytes, 0) : 0
   return results * resultBytes + held
@@ -181,7 +181,7 @@ export const answerBytesOf = ({ lengths, request: { return_documents, top_n } }:
 
 /** Returns a response's defect, for the log, or `undefined` if the response ranks the request's documents. */
 export const faultIn =
-  ({ lengths }: Asked) =>
+  ({ lengths }: ValidRequest) =>
   ({ results }: Readonly<Record<string, unknown>>): string | undefined => {
     const isResult = (one: unknown) =>
       isObject(one) &&
@@ -196,7 +196,7 @@ export const faultIn =
       : "the response does not rank the request's documents"
   }
 
-export const reported = ({
+export const reportedAmounts = ({
   meta,
   usage
 }: Readonly<Record<string, unknown>>): Readonly<Record<keyof Amounts, unknown>> => {
@@ -212,7 +212,7 @@ type Results = ReadonlyArray<Readonly<Record<string, unknown>>>
 export const longMembers: LongMembers = { names: new Set(["document"]), depth: 3 }
 
 /** Returns whether the upstream omitted requested documents. */
-export const isIncomplete = ({ request }: Asked, { results }: Readonly<Record<string, unknown>>): boolean =>
+export const isIncomplete = ({ request }: ValidRequest, { results }: Readonly<Record<string, unknown>>): boolean =>
   request.return_documents === true && !(results as Results).every(({ document }) => document !== undefined)
 
 /** Adds the documents that the upstream omitted. */

@@ -8,8 +8,16 @@ import { charge } from "../../kernel/Price.ts"
 import type { PriceLine } from "../../books/prices/Lines.ts"
 import { believed } from "../../upstream/models/Reported.ts"
 import { measuredOf } from "../metered/Measured.ts"
-import { answerBytesOf, askedOf, faultIn, isIncomplete, longMembers, reported, withDocuments } from "./Ranking.ts"
-import type { Amounts, Asked, RerankFacts, RerankRequest } from "./Ranking.ts"
+import {
+  answerBytesOf,
+  validate,
+  faultIn,
+  isIncomplete,
+  longMembers,
+  reportedAmounts,
+  withDocuments
+} from "./Ranking.ts"
+import type { Amounts, ValidRequest, RerankFacts, RerankRequest } from "./Ranking.ts"
 import { RerankModels } from "./Settings.ts"
 import type { RerankModel } from "./Settings.ts"
 
@@ -39,17 +47,17 @@ const make = Effect.gen(function* () {
     models,
     long: "documents",
     longMembers,
-    askedOf: (request, facts?: RerankFacts) => askedOf(models, request, facts),
+    askedOf: (request, facts?: RerankFacts) => validate(models, request, facts),
     pricesOf: priceLines,
     leastOf: (model) => costOf(model, { tokens: 1, searches: 1 }),
-    mostOf: ({ model, most }: Asked) => costOf(model, most),
+    mostOf: ({ model, most }: ValidRequest) => costOf(model, most),
     tokensOf: ({ most }) => most.tokens,
     answerBytesOf,
     faultIn,
     isIncomplete,
     completed: ({ request }, answer) => withDocuments(answer, request.documents),
     completesFromRequest: true,
-    reports: (answer) => Object.values(reported(answer)).some((figure) => figure !== undefined),
+    reports: (answer) => Object.values(reportedAmounts(answer)).some((figure) => figure !== undefined),
     measuredOf: usedBy
   })
   return { rerank: call, least } satisfies RerankContract
@@ -70,11 +78,11 @@ const priceLines = ({ search_price, token_price }: RerankModel): ReadonlyArray<P
 
 /** Returns the call's usage, marked as estimated if a quantity with a price is not reported or not plausible. */
 const usedBy = (
-  { context, estimate, model, most }: Asked,
+  { context, estimate, model, most }: ValidRequest,
   provider: string,
   answer: Readonly<Record<string, unknown>>
 ): Measured => {
-  const figures = reported(answer)
+  const figures = reportedAmounts(answer)
   const tokens = believed(figures.tokens, context, estimate.tokens)
   const searches = believed(figures.searches, most.searches, estimate.searches)
   const priced = [...(model.token_price === 0n ? [] : [tokens]), ...(model.search_price === 0n ? [] : [searches])]

@@ -30,9 +30,9 @@ const idleMax = 10_000
 const taskMax = 60_000
 
 /** The queued jobs, by account. The first account is served next. */
-type Waiting = Map<string, Array<Job>>
-const responses: Waiting = new Map()
-const requests: Waiting = new Map()
+type JobQueues = Map<string, Array<Job>>
+const responses: JobQueues = new Map()
+const requests: JobQueues = new Map()
 let current: Job | undefined
 let worker: Worker | undefined
 /** Ends the thread when it has been idle for `idleMax`, or busy with one task for `taskMax`. */
@@ -45,7 +45,7 @@ let limit: NodeJS.Timeout | undefined
 export const onThread = <Done extends object>(
   task: Task<Done>,
   account: string,
-  waiting: Waiting = requests
+  waiting: JobQueues = requests
 ): Effect.Effect<Done | Failed | undefined> =>
   Effect.async((resume) => {
     const job: Job = { task, done: (done) => resume(Effect.succeed(done as Done | Failed | undefined)) }
@@ -53,11 +53,11 @@ export const onThread = <Done extends object>(
     if (jobs === undefined) waiting.set(account, [job])
     else jobs.push(job)
     next()
-    return Effect.sync(() => leave(waiting, account, job))
+    return Effect.sync(() => removeJob(waiting, account, job))
   })
 
 /** The request's bytes were lost, because the thread ended while it had them. */
-export const lost = new Busy({
+export const bodyLost = new Busy({
   message: "the request could not be read beside other large requests; try again shortly",
   retry_after: busyFor
 })
@@ -65,7 +65,7 @@ export const lost = new Busy({
 /** Performs a request's task (see `onThread`). Like an error on this thread, an error on the other thread is a defect. */
 export const doneOnThread = <Done extends object>(task: Task<Done>, account: string): Effect.Effect<Done, Busy> =>
   Effect.flatMap(onThread(task, account), (done): Effect.Effect<Done, Busy> => {
-    if (done === undefined) return Effect.zipRight(Effect.logError("the thread for large bodies ended"), lost)
+    if (done === undefined) return Effect.zipRight(Effect.logError("the thread for large bodies ended"), bodyLost)
     return "failed" in done ? Effect.die(new Error(done.failed)) : Effect.succeed(done)
   })
 
@@ -76,7 +76,7 @@ export const readOnThread = <Done extends object>(task: Task<Done>, account: str
   Effect.map(onThread(task, account, responses), (done) => (done === undefined || "failed" in done ? undefined : done))
 
 /** Removes a job that has not begun. */
-const leave = (waiting: Waiting, account: string, job: Job): void => {
+const removeJob = (waiting: JobQueues, account: string, job: Job): void => {
   const jobs = waiting.get(account)?.filter((one) => one !== job)
   if (jobs === undefined) return
   if (jobs.length === 0) waiting.delete(account)
@@ -84,7 +84,7 @@ const leave = (waiting: Waiting, account: string, job: Job): void => {
 }
 
 /** Dequeues the next job and moves its account to the end of the queue. */
-const taken = (waiting: Waiting): Job | undefined => {
+const dequeue = (waiting: JobQueues): Job | undefined => {
   const [first] = waiting
   if (first === undefined) return undefined
   const [account, jobs] = first
@@ -96,31 +96,31 @@ const taken = (waiting: Waiting): Job | undefined => {
 
 const next = (): void => {
   if (current !== undefined) return
-  current = taken(responses) ?? taken(requests)
+  current = dequeue(responses) ?? dequeue(requests)
   if (current === undefined) return
   const { task } = current
   const moved = [task.body, ...(task.beside === undefined ? [] : [task.beside])].map(({ buffer }) => buffer)
   // A message whose memory was already moved would never arrive.
   if (moved.some(({ byteLength }) => byteLength === 0)) {
-    return ended({ failed: "the body is empty or was moved already" })
+    return completeTask({ failed: "the body is empty or was moved already" })
   }
   try {
-    worker ??= begun()
+    worker ??= startWorker()
     worker.postMessage(task, moved as ReadonlyArray<ArrayBuffer>)
-    limitTo(taskMax)
+    setTimeLimit(taskMax)
   } catch (error) {
-    ended({ failed: String(error) })
+    completeTask({ failed: String(error) })
   }
 }
 
-const begun = (): Worker => {
+const startWorker = (): Worker => {
   const thread = startBodies({ resourceLimits: { maxOldGenerationSizeMb: heapMax } })
   thread.unref()
   const over = () => {
     if (worker === thread) stop()
   }
   const answered = (done: object) => {
-    if (worker === thread) ended(done)
+    if (worker === thread) completeTask(done)
   }
   // A result that cannot be read, such as one that is nested too deeply, arrives as `messageerror`.
   return thread.on("message", answered).on("messageerror", over).on("error", over).on("exit", over)
@@ -131,19 +131,19 @@ const stop = (): void => {
   const thread = worker
   worker = undefined
   void thread?.terminate()
-  ended(undefined)
+  completeTask(undefined)
 }
 
-const limitTo = (millis: number): void => {
+const setTimeLimit = (millis: number): void => {
   clearTimeout(limit)
   limit = setTimeout(stop, millis).unref()
 }
 
-const ended = (done: object | undefined): void => {
+const completeTask = (done: object | undefined): void => {
   const job = current
   current = undefined
   if (worker === undefined) clearTimeout(limit)
-  else limitTo(idleMax)
+  else setTimeLimit(idleMax)
   job?.done(done)
   next()
 }

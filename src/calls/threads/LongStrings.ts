@@ -5,7 +5,7 @@ import { isObject } from "../../upstream/wire/Failures.ts"
 import { bufferOf } from "./Task.ts"
 
 /** The minimum length of a long string, in characters. */
-const longLeast = 64 * 1024
+const longMin = 64 * 1024
 
 /** Long strings as JSON without their quotes, by placeholder. */
 export type Texts = ReadonlyMap<string, Uint8Array>
@@ -22,13 +22,13 @@ export const shortened = <A>(value: A): Shortened<A> => {
 }
 
 const replaced = (value: unknown, texts: Map<string, Uint8Array>): unknown => {
-  if (typeof value === "string") return value.length < longLeast ? value : standInFor(value, texts)
+  if (typeof value === "string") return value.length < longMin ? value : placeholderFor(value, texts)
   if (Array.isArray(value)) return value.map((one) => replaced(one, texts))
   if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, replaced(one, texts)]))
 }
 
-const standInFor = (text: string, texts: Map<string, Uint8Array>): string => {
+const placeholderFor = (text: string, texts: Map<string, Uint8Array>): string => {
   const standIn = randomUUID()
   texts.set(standIn, new TextEncoder().encode(JSON.stringify(text)).subarray(1, -1))
   return standIn

@@ -13,7 +13,7 @@ export interface Frames {
   readonly seconds: () => number
 }
 
-const endless: Frames = { take: () => {}, seconds: () => Number.POSITIVE_INFINITY }
+const unknownDuration: Frames = { take: () => {}, seconds: () => Number.POSITIVE_INFINITY }
 
 /** Creates a counter for a file that begins with these bytes. Returns `undefined` if its format is not supported. */
 export const framesOf = (head: Buffer): Frames | undefined => {
@@ -40,9 +40,9 @@ const crcs = Uint8Array.from({ length: 256 }, (_, byte) => {
 
 const flac = (head: Buffer): Frames => {
   // If the first block is not STREAMINFO, the rate is unknown.
-  if (head.length < 26 || (head[4]! & 0x7f) !== 0) return endless
+  if (head.length < 26 || (head[4]! & 0x7f) !== 0) return unknownDuration
   const rate = (head[18]! << 12) | (head[19]! << 4) | (head[20]! >> 4)
-  if (rate === 0) return endless
+  if (rate === 0) return unknownDuration
   const declared = ((head[21]! & 0x0f) * 2 ** 32 + head.readUInt32BE(22)) / rate
   let counted = 0
   let rest: Buffer = Buffer.alloc(0)
@@ -105,7 +105,7 @@ const pageHead = 27
 /** The maximum number of streams in a countable file. Each stream takes memory, and a 27-byte page can begin a stream. */
 const streamsMax = 100
 /** The page flag that marks the beginning of a stream. */
-const beginning = 0x02
+const beginningFlag = 0x02
 /** The number of bytes to buffer of each packet. In Vorbis, these bytes contain the sample rate and the maximum block size. */
 const packetHead = 30
 
@@ -158,7 +158,7 @@ class Ogg implements Frames {
     const body = pageHead + segments
     const length = sizes.reduce((sum, size) => sum + size, body)
     if (bytes.length < length) return 0
-    const stream = this.streamOf(bytes.readUInt32LE(14), (bytes[5]! & beginning) !== 0)
+    const stream = this.streamOf(bytes.readUInt32LE(14), (bytes[5]! & beginningFlag) !== 0)
     if (this.streams.size > streamsMax) this.lost = true
     let at = body
     for (const size of sizes) {
@@ -221,7 +221,7 @@ const secondsOf = ({ first = 0, last, rate, seconds }: Stream): number => Math.m
 const silkMillis = [10, 20, 40, 60]
 const celtMillis = [2.5, 5, 10, 20]
 /** The maximum duration of an Opus packet, in seconds. */
-const opusMost = 0.12
+const opusPacketMax = 0.12
 
 /** Returns an Opus packet's duration in seconds, determined by its first two bytes. */
 const opusSeconds = ([first, second]: Buffer): number => {
@@ -229,5 +229,5 @@ const opusSeconds = ([first, second]: Buffer): number => {
   const [config, code] = [first >> 3, first & 3]
   const millis = config < 12 ? silkMillis[config & 3]! : config < 16 ? silkMillis[config & 1]! : celtMillis[config & 3]!
   const frames = code === 0 ? 1 : code === 3 ? (second ?? 0) & 0x3f : 2
-  return Math.min((millis * frames) / 1_000, opusMost)
+  return Math.min((millis * frames) / 1_000, opusPacketMax)
 }

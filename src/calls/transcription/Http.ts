@@ -80,7 +80,7 @@ const route = <Fields extends EndUser, I>(
   { disk, idempotency, ifAffordable, transcription }: Parts,
   name: string,
   schema: Schema.Schema<Fields, I>,
-  asked: (fields: Fields) => Either.Either<Asked, InvalidRequest>,
+  asked: (fields: Fields) => Either.Either<CallFields, InvalidRequest>,
   replied: (transcript: Transcript, fields: Fields) => Reply,
   shape?: Shape
 ) => {
@@ -122,7 +122,7 @@ const documented = (parts: Parts, name: string, shape: (answer: TranscriptionAns
     (transcript) => replyOf(transcript, shape)
   )
 
-const openAi = <I>(parts: Parts, name: string, schema: Schema.Schema<OpenAiFields, I>, task: Asked["task"]) =>
+const openAi = <I>(parts: Parts, name: string, schema: Schema.Schema<OpenAiFields, I>, task: CallFields["task"]) =>
   route(
     parts,
     name,
@@ -141,9 +141,9 @@ const openAi = <I>(parts: Parts, name: string, schema: Schema.Schema<OpenAiField
   )
 
 /** The call's properties that the form fields define. */
-type Asked = Omit<TranscriptionCall, "caller" | "audio" | "beside" | "room">
+type CallFields = Omit<TranscriptionCall, "caller" | "audio" | "beside" | "room">
 
-const askedOf = ({ language, model, prompt, provider, temperature }: TranscriptionFields): Asked => ({
+const askedOf = ({ language, model, prompt, provider, temperature }: TranscriptionFields): CallFields => ({
   provider,
   model,
   language,
@@ -151,7 +151,7 @@ const askedOf = ({ language, model, prompt, provider, temperature }: Transcripti
   temperature: temperature === undefined ? undefined : Number(temperature)
 })
 
-const openAiAskedOf = (fields: OpenAiFields): Either.Either<Asked, InvalidRequest> => {
+const openAiAskedOf = (fields: OpenAiFields): Either.Either<CallFields, InvalidRequest> => {
   const { response_format: format = "json" } = fields
   const granularities = [fields.timestamp_granularities ?? fields["timestamp_granularities[]"] ?? []].flat()
   if (granularities.length > 0 && format !== "verbose_json") return noGranularities

@@ -30,15 +30,15 @@ export const extentOf = (bytes: number, seconds: number, max_seconds: number): E
 }
 
 /** The assumed bytes per second: 32 kbit/s. Recorded speech is seldom encoded at a lower rate, and music is usually encoded at a higher one. */
-const usualBytesASecond = 4_000
+const assumedBytesPerSecond = 4_000
 /** The assumed speed of speech: 150 words per minute. */
-const charactersASecond = 15
+const charactersPerSecond = 15
 /** The window of models like Whisper, in seconds. They pad the last window. */
 const windowSeconds = 30
 
 /** Estimates the duration of audio that cannot be counted. A sparse file counts as at least one window and as the time to speak its transcript. */
 const secondsEstimated = (bytes: number, text: string): number =>
-  Math.max(windowSeconds, Math.ceil(bytes / usualBytesASecond), Math.ceil(text.length / charactersASecond))
+  Math.max(windowSeconds, Math.ceil(bytes / assumedBytesPerSecond), Math.ceil(text.length / charactersPerSecond))
 
 /** The audio's duration, if known, and the seconds to charge. */
 export interface Length {

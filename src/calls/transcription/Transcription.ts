@@ -168,7 +168,7 @@ const make = Effect.gen(function* () {
 
 const quote = ({ providers }: Parts): TranscriptionContract["quote"] =>
   Effect.fnUntraced(function* (choice, bytes) {
-    const { model, provider } = yield* chosen(providers, choice)
+    const { model, provider } = yield* selectModel(providers, choice)
     return {
       provider: provider.id,
       model: model.id,
@@ -178,7 +178,7 @@ const quote = ({ providers }: Parts): TranscriptionContract["quote"] =>
 
 const metered = Effect.fnUntraced(function* (parts: Parts, call: TranscriptionCall) {
   const { gate, providers, versions } = parts
-  const { model, provider } = yield* chosen(providers, call)
+  const { model, provider } = yield* selectModel(providers, call)
   const bytes = lengthInBytes(call.audio)
   if (bytes === 0) return yield* empty
   if (bytes > fileBytesMax) return yield* new AudioTooLarge()
@@ -204,7 +204,7 @@ const metered = Effect.fnUntraced(function* (parts: Parts, call: TranscriptionCa
 const ask = Effect.fnUntraced(function* (
   parts: Parts,
   admission: Admission,
-  chosen: Chosen,
+  chosen: ModelSelection,
   call: TranscriptionCall,
   extent: Extent
 ) {
@@ -327,7 +327,7 @@ class LongAnswer implements Omit<ProviderAnswer, "format"> {
 const settled = Effect.fnUntraced(function* (
   upstream: string,
   admission: Admission,
-  { model, provider }: Chosen,
+  { model, provider }: ModelSelection,
   { caller, detail }: TranscriptionCall,
   extent: Extent,
   answer: Wire.Whole
@@ -359,19 +359,19 @@ const settled = Effect.fnUntraced(function* (
 })
 
 /** Returns the provider and model for a call, if they support the requested task and detail. */
-const chosen = (
+const selectModel = (
   providers: ReadonlyArray<TranscriptionProvider>,
   choice: TranscriptionChoice
-): Either.Either<Chosen, InvalidRequest> =>
+): Either.Either<ModelSelection, InvalidRequest> =>
   Either.flatMap(pick(providers, choice.provider), (provider) =>
-    Either.flatMap(pickModel(provider.models, choice.model), (model): Either.Either<Chosen, InvalidRequest> => {
+    Either.flatMap(pickModel(provider.models, choice.model), (model): Either.Either<ModelSelection, InvalidRequest> => {
       if (choice.task === "translate" && !model.translates) return noTranslation
       if (choice.detail !== undefined && model.wire_format !== "verbose_json") return noTimes
       return Either.right({ provider, model })
     })
   )
 
-interface Chosen {
+interface ModelSelection {
   readonly provider: TranscriptionProvider
   readonly model: TranscriptionModel
 }

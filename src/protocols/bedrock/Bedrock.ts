@@ -2,14 +2,14 @@
 import type { Translation } from "../conversation/Translation.ts"
 import { readAnswer, writeAnswer } from "./Answer.ts"
 import { reader, writer } from "./Events.ts"
-import { readRequest, takesCacheMarks, writeRequest } from "./Request.ts"
+import { readRequest, acceptsCacheMarks, writeRequest } from "./Request.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
 export const bedrock: Translation = {
   protocol: "bedrock",
   readRequest,
   writeRequest,
-  marksCaches: takesCacheMarks,
+  marksCaches: acceptsCacheMarks,
   readAnswer,
   writeAnswer,
   reader,

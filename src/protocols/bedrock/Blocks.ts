@@ -19,7 +19,7 @@ import type {
 import { isObject, listOf, objectOf, present, text, textOr, written } from "../conversation/Json.ts"
 import type { Fields } from "../conversation/Json.ts"
 import { documentFormat, documentType, imageFormat } from "../conversation/Media.ts"
-import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
+import { homeSigners, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
 type Content = TextPart | ImagePart | DocumentPart
@@ -30,7 +30,7 @@ const cacheOf = (block: unknown): CacheMark | undefined => {
 }
 
 /** Returns the blocks other than cache breakpoints, each with its index and the breakpoint that follows it, if any. */
-export const marked = (
+export const markedBlocks = (
   blocks: ReadonlyArray<unknown>
 ): ReadonlyArray<{ readonly index: number; readonly block: JsonObject; readonly cache: CacheMark | undefined }> =>
   blocks.flatMap((block, index) =>
@@ -93,7 +93,7 @@ const readResult = (fields: Fields, at: string, result: JsonObject, cache: Cache
 })
 
 export const readUserParts = (fields: Fields, at: string, blocks: ReadonlyArray<unknown>): ReadonlyArray<UserPart> =>
-  marked(blocks).flatMap(({ block, cache, index }): ReadonlyArray<UserPart> => {
+  markedBlocks(blocks).flatMap(({ block, cache, index }): ReadonlyArray<UserPart> => {
     const where = `${at}.${index}`
     const part = isObject(block.toolResult)
       ? readResult(fields, where, block.toolResult, cache)
@@ -104,9 +104,9 @@ export const readUserParts = (fields: Fields, at: string, blocks: ReadonlyArray<
 export const thoughtOf = (reasoning: JsonObject): Omit<ThinkingPart, "type" | "at"> => {
   const { reasoningText, redactedContent } = reasoning
   if (typeof redactedContent === "string")
-    return { text: "", ...signatureOf(home.bedrock, redactedContent), redacted: true }
+    return { text: "", ...signatureOf(homeSigners.bedrock, redactedContent), redacted: true }
   const { signature, text: said } = objectOf(reasoningText)
-  return { text: textOr(said, ""), ...signatureOf(home.bedrock, signature) }
+  return { text: textOr(said, ""), ...signatureOf(homeSigners.bedrock, signature) }
 }
 
 export const readAssistantParts = (
@@ -114,7 +114,7 @@ export const readAssistantParts = (
   at: string,
   blocks: ReadonlyArray<unknown>
 ): ReadonlyArray<AssistantPart> =>
-  marked(blocks).flatMap(({ block, cache, index }): ReadonlyArray<AssistantPart> => {
+  markedBlocks(blocks).flatMap(({ block, cache, index }): ReadonlyArray<AssistantPart> => {
     const where = `${at}.${index}`
     if (isObject(block.reasoningContent)) return [{ type: "thinking", at: where, ...thoughtOf(block.reasoningContent) }]
     if (isObject(block.toolUse)) {
@@ -202,7 +202,7 @@ export const writeAssistantPart = (part: AnswerBlock): JsonObject => {
     case "refusal":
       return { text: part.text }
     case "thinking": {
-      const signature = signatureIn(home.bedrock, part)
+      const signature = signatureIn(homeSigners.bedrock, part)
       return part.redacted && part.text === ""
         ? { reasoningContent: { redactedContent: signature ?? "" } }
         : { reasoningContent: { reasoningText: present({ text: part.text, signature }) } }

@@ -14,18 +14,18 @@ import {
   failure,
   inSequence,
   noDeltas,
-  senseless,
+  protocolViolation,
   stopWith,
   streamReader
 } from "../conversation/Stream.ts"
-import { home, signatureIn } from "../conversation/Thoughts.ts"
+import { homeSigners, signatureIn } from "../conversation/Thoughts.ts"
 import { callId } from "../conversation/ToolCalls.ts"
 import type { StreamOptions, StreamReader, StreamWriter } from "../conversation/Translation.ts"
 import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, isMalformed, readStop, sequenceOf, writeStop } from "./Answer.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
-class Reading {
+class EventReader {
   readonly #blocks = new Map<unknown, number>()
   #parts = 0
   #calls = false
@@ -43,7 +43,7 @@ class Reading {
   #start(json: JsonObject): ReadonlyArray<Delta> {
     const { toolUse } = objectOf(json.start)
     if (!isObject(toolUse)) return noDeltas
-    if (this.#blocks.has(json.contentBlockIndex)) return [senseless("a second start of a block")]
+    if (this.#blocks.has(json.contentBlockIndex)) return [protocolViolation("a second start of a block")]
     this.#calls = true
     const deltas: Array<Delta> = []
     const { name, toolUseId } = toolUse
@@ -64,7 +64,7 @@ class Reading {
       if (said !== "") deltas.push({ type: "piece", index, text: said })
     } else if (isObject(toolUse)) {
       const index = this.#blocks.get(block)
-      if (index === undefined) return [senseless("a fragment of a call that has not begun")]
+      if (index === undefined) return [protocolViolation("a fragment of a call that has not begun")]
       if (typeof toolUse.input === "string" && toolUse.input !== "")
         deltas.push({ type: "piece", index, text: toolUse.input })
     } else if (isObject(reasoningContent)) this.#think(block, reasoningContent, deltas)
@@ -75,7 +75,7 @@ class Reading {
     const redacted = typeof redactedContent === "string"
     const index = this.#begin(
       block,
-      (index) => ({ type: "thinking_start", index, signer: home.bedrock, redacted }),
+      (index) => ({ type: "thinking_start", index, signer: homeSigners.bedrock, redacted }),
       deltas
     )
     if (typeof thought === "string" && thought !== "") deltas.push({ type: "piece", index, text: thought })
@@ -130,7 +130,7 @@ class Reading {
 }
 
 export const reader = (): StreamReader => {
-  const reading = new Reading()
+  const reading = new EventReader()
   return streamReader(
     (json, name) => reading.read(json, name),
     () => reading.end()
@@ -139,7 +139,7 @@ export const reader = (): StreamReader => {
 
 type Start = Extract<Delta, { type: "text_start" | "refusal_start" | "thinking_start" | "tool_start" }>
 
-class Writing {
+class EventWriter {
   readonly #options: StreamOptions
   #start: Start = { type: "text_start", index: 0 }
   #signature: string | undefined
@@ -172,7 +172,7 @@ class Writing {
     const start = this.#start
     const stop = event("contentBlockStop", JSON.stringify({ contentBlockIndex: index }))
     if (start.type !== "thinking_start") return stop
-    const signature = signatureIn(home.bedrock, { ...start, signature: this.#signature })
+    const signature = signatureIn(homeSigners.bedrock, { ...start, signature: this.#signature })
     if (signature === undefined) return stop
     const reasoningContent = start.redacted ? { redactedContent: signature } : { signature }
     return this.#delta(index, { reasoningContent }) + stop
@@ -229,6 +229,6 @@ const stopOf = ({ reason, sequence }: Extract<Delta, { type: "stop" }>): JsonObj
     : { stopReason: writeStop(reason), additionalModelResponseFields: { stop_sequence: sequence } }
 
 export const writer = (options: StreamOptions): StreamWriter => {
-  const writing = new Writing(options)
+  const writing = new EventWriter(options)
   return { write: (delta) => writing.write(delta) }
 }

@@ -22,10 +22,17 @@ import { isDeep, isObject, listOf, objectOf, parsed, present, text } from "../co
 import type { Fields } from "../conversation/Json.ts"
 import { anthropicThinking, effortOf, isEffort } from "../conversation/Reasoning.ts"
 import { reading, writing } from "../conversation/Request.ts"
-import { isTakenBy } from "../conversation/Thoughts.ts"
+import { isSignedBy } from "../conversation/Thoughts.ts"
 import { alternating, instructionsOf, resultsFirst } from "../conversation/Turns.ts"
 import type { Alternating } from "../conversation/Turns.ts"
-import { cachePoint, marked, readAssistantParts, readUserParts, writeAssistantPart, writeUserPart } from "./Blocks.ts"
+import {
+  cachePoint,
+  markedBlocks,
+  readAssistantParts,
+  readUserParts,
+  writeAssistantPart,
+  writeUserPart
+} from "./Blocks.ts"
 
 const names: FieldNames = {
   turns: "messages",
@@ -56,7 +63,7 @@ const readTurn = (fields: Fields, message: unknown, index: number): ReadonlyArra
 }
 
 const readTools = (fields: Fields, tools: ReadonlyArray<unknown>): ReadonlyArray<Tool> =>
-  marked(tools).flatMap(({ block, cache, index }): ReadonlyArray<Tool> => {
+  markedBlocks(tools).flatMap(({ block, cache, index }): ReadonlyArray<Tool> => {
     const at = `${names.tools}.${index}`
     const { description, inputSchema, name, strict } = objectOf(block.toolSpec)
     if (!isObject(block.toolSpec)) {
@@ -116,7 +123,7 @@ export const readRequest = reading((fields, body) => {
   const field = (name: string) => `inferenceConfig.${name}`
   const turns = fields.list("messages", body.messages).flatMap((message, index) => readTurn(fields, message, index))
   if (turns.length === 0) fields.refuse("messages", "must contain at least one message")
-  const system = marked(fields.list("system", body.system)).flatMap(({ block, cache, index }) => {
+  const system = markedBlocks(fields.list("system", body.system)).flatMap(({ block, cache, index }) => {
     const at = `system.${index}`
     const said = fields.text(`${at}.text`, block.text)
     return said === undefined ? [] : [{ type: "text", at, text: said, cache } as const]
@@ -203,7 +210,11 @@ const writeFormat = (fields: Fields, { format, names }: Conversation): JsonObjec
 }
 
 /** Writes the vendor-specific fields: `top_k` and reasoning settings. */
-const writeMore = (conversation: Conversation, model: string, limit: number | undefined): JsonObject | undefined => {
+const writeModelFields = (
+  conversation: Conversation,
+  model: string,
+  limit: number | undefined
+): JsonObject | undefined => {
   const { reasoning, top_k } = conversation
   const more = isClaude(model)
     ? claudeFields(conversation, model, limit)
@@ -216,7 +227,7 @@ const writeMore = (conversation: Conversation, model: string, limit: number | un
 
 const isClaude = (model: string): boolean => /anthropic|claude/.test(model)
 
-export const takesCacheMarks = (model: string): boolean => isClaude(model) || /nova/.test(model)
+export const acceptsCacheMarks = (model: string): boolean => isClaude(model) || /nova/.test(model)
 
 const claudeFields = (conversation: Conversation, model: string, limit: number | undefined): JsonObject => {
   const { effort, thinking } = anthropicThinking(conversation, model, limit)
@@ -244,9 +255,9 @@ export const writeRequest = writing((fields, conversation, options) => {
   const { stop, temperature, top_p, turns } = conversation
   const { model } = options
   const limit = options.limit ?? conversation.limit
-  const marks = takesCacheMarks(model)
+  const marks = acceptsCacheMarks(model)
   const system = instructionsOf(turns).flatMap((part) => [{ text: part.text }, ...mark(part, marks)])
-  const messages = alternating(conversation, (part) => isTakenBy("anthropic", part)).map((turn) =>
+  const messages = alternating(conversation, (part) => isSignedBy("anthropic", part)).map((turn) =>
     writeTurn(fields, turn, marks)
   )
   if (messages.length === 0)
@@ -267,7 +278,7 @@ export const writeRequest = writing((fields, conversation, options) => {
     inferenceConfig: Object.keys(config).length === 0 ? undefined : config,
     toolConfig: writeTools(fields, conversation, marks),
     outputConfig: writeFormat(fields, conversation),
-    additionalModelRequestFields: writeMore(conversation, model, limit)
+    additionalModelRequestFields: writeModelFields(conversation, model, limit)
   })
   return body
 })

@@ -1,7 +1,7 @@
 /** Reads and writes the usage of Bedrock's Converse. `inputTokens` excludes cache reads and writes. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, listOf, objectOf, present } from "../conversation/Json.ts"
-import { count, noUsage, sum, written } from "../conversation/Usage.ts"
+import { count, noUsage, sum, totalCacheWrites } from "../conversation/Usage.ts"
 import type { Usage } from "../conversation/Usage.ts"
 
 const writtenFor = (details: unknown, ttl: string): number | undefined =>
@@ -26,7 +26,7 @@ export const usageOf = (usage: unknown): Usage | undefined => {
 }
 
 export const writeUsage = (usage: Usage): JsonObject => {
-  const all = written(usage)
+  const all = totalCacheWrites(usage)
   const prompt = usage.prompt_tokens ?? 0
   const outputTokens = usage.completion_tokens ?? 0
   const hour = usage.cache_write_1h_tokens

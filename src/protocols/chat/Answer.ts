@@ -14,8 +14,8 @@ import { stopWith } from "../conversation/Stream.ts"
 import { callId } from "../conversation/ToolCalls.ts"
 import type { AnswerOptions } from "../conversation/Translation.ts"
 import { writeCall } from "./Parts.ts"
-import { thoughtsOf, writeThoughts } from "./Thoughts.ts"
-import type { Thought } from "./Thoughts.ts"
+import { reasoningOf, writeThoughts } from "./Thoughts.ts"
+import type { ReasoningPart } from "./Thoughts.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
 const reasons: ReadonlyMap<unknown, StopReason> = new Map([
@@ -94,7 +94,7 @@ export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
   if (choice.finish_reason === "error") return Either.left(failureOf(choice.error))
   const { message } = choice
   const parts = [
-    ...thoughtsOf(message, "vendor"),
+    ...reasoningOf(message, "vendor"),
     ...said("text", textsIn(message.content)),
     ...said("refusal", textOr(message.refusal, "")),
     ...listOf(message.tool_calls).flatMap(readCall)
@@ -126,7 +126,7 @@ export const writeAnswer = (answer: Answer, { created, id, model }: AnswerOption
     role: "assistant",
     content: joinedTexts(parts, "text") ?? (calls.length === 0 ? "" : null),
     refusal: joinedTexts(parts, "refusal"),
-    ...writeThoughts(parts.filter((part): part is Thought => part.type === "thinking")),
+    ...writeThoughts(parts.filter((part): part is ReasoningPart => part.type === "thinking")),
     tool_calls: calls.length === 0 ? undefined : calls
   })
   return present({

@@ -16,8 +16,8 @@ import type { StreamOptions, StreamReader, StreamWriter } from "../conversation/
 import { noUsage } from "../conversation/Usage.ts"
 import type { Usage } from "../conversation/Usage.ts"
 import { failureOf, isFailure, readStop, textsIn, writeStop } from "./Answer.ts"
-import { detail, detailsOf, plainThought } from "./Thoughts.ts"
-import type { Thought } from "./Thoughts.ts"
+import { detail, detailsOf, plainReasoning } from "./Thoughts.ts"
+import type { ReasoningPart } from "./Thoughts.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
 interface Call {
@@ -33,7 +33,7 @@ interface Open {
   readonly detail: unknown
 }
 
-class Reading {
+class EventReader {
   #begun = false
   #finished = false
   #parts = 0
@@ -56,7 +56,7 @@ class Reading {
     this.#deltas.push({ type: "piece", index: this.#open.part, text: piece })
   }
 
-  #think({ redacted, signature, signer, text }: Thought, detail: unknown): void {
+  #think({ redacted, signature, signer, text }: ReasoningPart, detail: unknown): void {
     if (this.#open?.type !== "thinking" || this.#open.detail !== detail) {
       this.#close()
       this.#open = { type: "thinking", part: this.#parts++, detail }
@@ -75,7 +75,7 @@ class Reading {
       for (const [at, thought] of thoughts.entries()) this.#think(thought, numbered[at]!.index)
       return
     }
-    const plain = plainThought(delta)
+    const plain = plainReasoning(delta)
     if (plain !== "")
       this.#think(
         { type: "thinking", text: plain, signature: undefined, signer: "unknown", redacted: false },
@@ -149,7 +149,7 @@ const ended: ReadonlyArray<Delta> = [{ type: "end" }]
 const cut: ReadonlyArray<Delta> = [cutOff]
 
 export const reader = (): StreamReader => {
-  const reading = new Reading()
+  const reading = new EventReader()
   return streamReader(
     (json) => reading.read(json),
     () => reading.end()
@@ -171,7 +171,7 @@ interface Target {
   signature: string | undefined
 }
 
-class Writing {
+class EventWriter {
   readonly #options: StreamOptions
   readonly #before: string
   readonly #after: string
@@ -293,6 +293,6 @@ class Writing {
 }
 
 export const writer = (options: StreamOptions): StreamWriter => {
-  const writing = new Writing(options)
+  const writing = new EventWriter(options)
   return { write: (delta) => writing.write(delta) }
 }

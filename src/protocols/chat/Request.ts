@@ -42,7 +42,7 @@ import {
   writeContent,
   writeResult
 } from "./Parts.ts"
-import { thoughtsOf, writeThoughts } from "./Thoughts.ts"
+import { reasoningOf, writeThoughts } from "./Thoughts.ts"
 
 const names: FieldNames = {
   turns: "messages",
@@ -68,7 +68,7 @@ const known: ReadonlySet<string> = new Set(
 const plainTiers: ReadonlySet<unknown> = new Set(["auto", "default", "standard", "on_demand"])
 
 /** Rejects settings that no other protocol supports. */
-const refuseOwn = (fields: Fields, body: JsonObject): void => {
+const rejectUnsupported = (fields: Fields, body: JsonObject): void => {
   if ((fields.whole("n", body.n, 1) ?? 1) > 1) fields.refuse("n", "the upstream of this model returns only one answer")
   if (fields.flag("logprobs", body.logprobs) === true)
     fields.refuse("logprobs", "the upstream of this model returns no token probabilities")
@@ -88,7 +88,7 @@ const readAssistant = (fields: Fields, at: string, message: JsonObject): Readonl
     fields.refuse(`${at}.audio`, "the upstream of this model cannot use audio stored at another vendor")
   const refusal = fields.text(`${at}.refusal`, message.refusal)
   return [
-    ...thoughtsOf(message, "client").map((thought) => ({ ...thought, at: `${at}.reasoning_content` })),
+    ...reasoningOf(message, "client").map((thought) => ({ ...thought, at: `${at}.reasoning_content` })),
     ...readSaid(fields, `${at}.content`, message.content),
     ...(refusal === undefined || refusal === ""
       ? []
@@ -243,7 +243,7 @@ const smaller = (one: number | undefined, other: number | undefined): number | u
 
 export const readRequest = reading((fields, body) => {
   fields.only(body, known)
-  refuseOwn(fields, body)
+  rejectUnsupported(fields, body)
   const format = fields.object("response_format", body.response_format)
   const turns = fields.list("messages", body.messages).flatMap((message, index) => readTurn(fields, message, index))
   if (turns.length === 0) fields.refuse("messages", "must contain at least one message")
@@ -327,19 +327,19 @@ const writeTurn = (fields: Fields, turn: Turn, byChat: boolean): ReadonlyArray<J
 }
 
 /** Merges consecutive user turns that contain tool results, because chat requires the results directly after their calls. */
-const withResultsTogether = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
-  const together: Array<Turn> = []
+const mergeResultTurns = (turns: ReadonlyArray<Turn>): ReadonlyArray<Turn> => {
+  const merged: Array<Turn> = []
   let parts: Array<UserPart> = []
   for (const turn of turns) {
-    if (turn.role !== "user") together.push(turn)
-    else if (together.at(-1)?.role === "user" && turn.parts.some((part) => part.type === "tool_result"))
+    if (turn.role !== "user") merged.push(turn)
+    else if (merged.at(-1)?.role === "user" && turn.parts.some((part) => part.type === "tool_result"))
       for (const part of turn.parts) parts.push(part)
     else {
       parts = [...turn.parts]
-      together.push({ role: "user", at: turn.at, parts })
+      merged.push({ role: "user", at: turn.at, parts })
     }
   }
-  return together
+  return merged
 }
 
 const writeTool = (tool: Tool): JsonObject =>
@@ -403,7 +403,7 @@ const writeFormat = (conversation: Conversation): JsonObject | undefined => {
  * Returns the effort to send. Disabled reasoning is not sent as `none` for clients of Messages and Bedrock, because it is their default and many
  * vendors reject `none`.
  */
-export const effortWord = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
+export const effortName = ({ protocol, reasoning }: Conversation, limit: number | undefined): string | undefined => {
   if (reasoning === undefined) return undefined
   if (!reasoning.off) return effortOf(reasoning, limit)
   return protocol === "messages" || protocol === "bedrock" ? undefined : "none"
@@ -423,7 +423,7 @@ export const writeRequest = writing((fields, conversation, options) => {
   if (isPrefilled(conversation))
     fields.refuse(conversation.turns.at(-1)!.at, "the upstream of this model does not continue an assistant message")
   const { protocol, stop, tools } = conversation
-  const turns = withResultsTogether(conversation.turns)
+  const turns = mergeResultTurns(conversation.turns)
   const messages = turns.flatMap((turn) => writeTurn(fields, turn, protocol === "chat"))
   const body = present({
     model: options.model,
@@ -440,7 +440,7 @@ export const writeRequest = writing((fields, conversation, options) => {
     tool_choice: writeChoice(conversation),
     parallel_tool_calls: tools.length === 0 ? undefined : conversation.parallel_tool_calls,
     response_format: writeFormat(conversation),
-    reasoning_effort: effortWord(conversation, limit),
+    reasoning_effort: effortName(conversation, limit),
     verbosity: conversation.verbosity,
     prompt_cache_key: conversation.prompt_cache_key,
     user: userOf(conversation),

@@ -20,16 +20,16 @@ const signers: ReadonlyMap<unknown, Signer> = new Map(
   Object.entries(formats).map(([signer, format]) => [format, signer as Signer])
 )
 
-export type Thought = Extract<AnswerPart, { type: "thinking" }>
+export type ReasoningPart = Extract<AnswerPart, { type: "thinking" }>
 
 /** Returns the plain reasoning text of a message or chunk. */
-export const plainThought = (message: JsonObject): string => {
+export const plainReasoning = (message: JsonObject): string => {
   const { reasoning, reasoning_content } = message
   return typeof reasoning_content === "string" && reasoning_content !== "" ? reasoning_content : textOr(reasoning, "")
 }
 
 /** Reads an entry of `reasoning_details`. Only an entry from a client can have a known signer. Any other entry is sent back only to a chat vendor. */
-const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
+const detailOf = (detail: JsonObject, of: "client" | "vendor"): ReasoningPart => {
   const value = text(detail.signature) ?? text(detail.data)
   const format = textOr(detail.format, "")
   const signer = (of === "client" && signers.get(format)) || "unknown"
@@ -43,13 +43,13 @@ const detailOf = (detail: JsonObject, of: "client" | "vendor"): Thought => {
   }
 }
 
-export const detailsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> =>
+export const detailsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<ReasoningPart> =>
   listOf(message.reasoning_details).flatMap((detail) => (isObject(detail) ? [detailOf(detail, of)] : []))
 
 /** Returns a message's reasoning. The plain text is omitted if `reasoning_details` contains text, because it would repeat that text. */
-export const thoughtsOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<Thought> => {
+export const reasoningOf = (message: JsonObject, of: "client" | "vendor"): ReadonlyArray<ReasoningPart> => {
   const details = detailsOf(message, of)
-  const plain = plainThought(message)
+  const plain = plainReasoning(message)
   const readable = details.some((one) => one.text !== "")
   return plain === "" || readable
     ? details

@@ -9,7 +9,7 @@
  */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf, present } from "../conversation/Json.ts"
-import { count, written } from "../conversation/Usage.ts"
+import { count, totalCacheWrites } from "../conversation/Usage.ts"
 import type { Usage } from "../conversation/Usage.ts"
 
 /** Vendors' names for cache reads and writes, in the prompt details or next to the totals. */
@@ -44,14 +44,14 @@ export const usageOf = (usage: unknown, id?: unknown): Usage | undefined => {
   const hour = count(objectOf(details.cache_creation ?? usage.cache_creation).ephemeral_1h_input_tokens)
   const reasoning = count(answer.reasoning_tokens ?? usage.reasoning_tokens)
   const cache = (cached ?? 0) + (creation ?? 0)
-  const outside = outsideOf(usage, (prompt ?? 0) + (completion ?? 0), cache, reasoning ?? 0)
+  const outside = separateCounts(usage, (prompt ?? 0) + (completion ?? 0), cache, reasoning ?? 0)
   const cost = costIn(usage)
   return {
     prompt_tokens: outside.cache ? prompt! + cache : prompt,
     completion_tokens: outside.reasoning ? completion! + reasoning! : completion,
     cached_tokens: cached,
     cached_audio_tokens: count(objectOf(details.cached_tokens_details).audio_tokens),
-    cache_write_tokens: creation === undefined ? undefined : less(creation, hour ?? 0),
+    cache_write_tokens: creation === undefined ? undefined : tokenDifference(creation, hour ?? 0),
     cache_write_1h_tokens: hour,
     reasoning_tokens: reasoning,
     prompt_audio_tokens: count(details.audio_tokens),
@@ -67,10 +67,10 @@ const costIn = ({ cost }: JsonObject): number | undefined =>
   typeof cost === "number" && cost >= 0 && cost < Number.POSITIVE_INFINITY ? cost : undefined
 
 /** Returns the difference, or 0 if it is negative or both figures are infinite. */
-const less = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
+const tokenDifference = (tokens: number, part: number): number => (tokens > part ? tokens - part : 0)
 
 /** Determines whether the upstream's total counts reasoning and cache tokens in addition to prompt and completion. */
-const outsideOf = (usage: JsonObject, figures: number, cache: number, reasoning: number) => {
+const separateCounts = (usage: JsonObject, figures: number, cache: number, reasoning: number) => {
   const complete = count(usage.prompt_tokens) !== undefined && count(usage.completion_tokens) !== undefined
   const more = complete ? (count(usage.total_tokens) ?? 0) - figures : 0
   const isOutside = more > 0 && more < Number.POSITIVE_INFINITY
@@ -92,7 +92,7 @@ export const writeUsage = (usage: Usage): JsonObject => {
       cached_tokens: usage.cached_tokens ?? 0,
       cached_tokens_details:
         usage.cached_audio_tokens === undefined ? undefined : { audio_tokens: usage.cached_audio_tokens },
-      cache_write_tokens: written(usage),
+      cache_write_tokens: totalCacheWrites(usage),
       audio_tokens: usage.prompt_audio_tokens,
       image_tokens: usage.prompt_image_tokens
     }),

@@ -6,7 +6,7 @@ import type { JsonObject } from "./Conversation.ts"
 import { isObject, parsedOfVendor } from "./Json.ts"
 
 /** The members to extract, from the object itself and from the objects below. */
-const kept: ReadonlySet<string> = new Set([
+const extractedNames: ReadonlySet<string> = new Set([
   "type",
   "index",
   "sequence_number",
@@ -24,7 +24,7 @@ const kept: ReadonlySet<string> = new Set([
   "duration"
 ])
 /** The members to search too. Each contains an object or an array of objects. */
-const entered: ReadonlySet<string> = new Set(["response", "message", "delta", "choices", "candidates"])
+const enteredNames: ReadonlySet<string> = new Set(["response", "message", "delta", "choices", "candidates"])
 
 /** Names of members that contain generated strings. Members that only repeat earlier events are excluded. */
 export type Generated = ReadonlySet<string>
@@ -142,7 +142,7 @@ export class Gist {
       case 0x3a: // :
         this.name = this.text
         this.text = ""
-        if (this.depth !== this.entered.length || !kept.has(this.name)) return
+        if (this.depth !== this.entered.length || !extractedNames.has(this.name)) return
         this.keeping = this.name
         this.value = ""
         this.valueFrom = at + 1
@@ -182,7 +182,7 @@ export class Gist {
       else this.entered.push((this.root = container))
       return
     }
-    if (this.count === enteredMax || !(Array.isArray(outer) || entered.has(name))) return
+    if (this.count === enteredMax || !(Array.isArray(outer) || enteredNames.has(name))) return
     this.count++
     if (Array.isArray(outer)) outer.push(container)
     else outer[name] = container

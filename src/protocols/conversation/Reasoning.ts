@@ -10,7 +10,7 @@
  */
 import type { AssistantPart, Conversation, Effort, JsonObject, Reasoning } from "./Conversation.ts"
 import { present } from "./Json.ts"
-import { isTakenBy } from "./Thoughts.ts"
+import { isSignedBy } from "./Thoughts.ts"
 
 const shares: Readonly<Record<Effort, number>> = {
   minimal: 0.1,
@@ -23,33 +23,33 @@ const shares: Readonly<Record<Effort, number>> = {
 
 export const isEffort = (value: unknown): value is Effort => typeof value === "string" && Object.hasOwn(shares, value)
 
-const budgetLeast = 1_024
+const budgetMin = 1_024
 /** The assumed completion limit of a request without one. */
-const limitUsual = 32_000
+const assumedLimit = 32_000
 
 export const budgetOf = (effort: Effort, limit: number | undefined): number =>
-  Math.max(budgetLeast, Math.floor((limit ?? limitUsual) * shares[effort]))
+  Math.max(budgetMin, Math.floor((limit ?? assumedLimit) * shares[effort]))
 
 /** Returns the requested effort, or one derived from the budget; `undefined` for the model's default. */
 export const effortOf = ({ budget, effort }: Reasoning, limit: number | undefined): Effort | undefined => {
   if (effort !== undefined || budget === undefined) return effort
-  const share = budget / (limit ?? limitUsual)
+  const share = budget / (limit ?? assumedLimit)
   return share <= shares.low ? "low" : share <= shares.medium ? "medium" : "high"
 }
 
 /** Returns whether a Claude model accepts only a budget. */
-const isOld = (model: string): boolean =>
+const requiresBudget = (model: string): boolean =>
   /claude-(?:[123]|instant|v\d|(?:opus|sonnet|haiku)-4(?:-[015])?(?:$|[-:@]\d{8}|[@:]|-latest|-v\d))/.test(model)
 
-const knowsEffort = (model: string): boolean => model.includes("claude") && !isOld(model)
+const knowsEffort = (model: string): boolean => model.includes("claude") && !requiresBudget(model)
 
 /** Returns whether the last assistant turn contains tool calls but no reasoning signed by Anthropic. */
-const lacksThoughts = ({ turns }: Conversation): boolean => {
+const lacksReasoning = ({ turns }: Conversation): boolean => {
   const last = turns.findLast((turn) => turn.role === "assistant")
   const parts: ReadonlyArray<AssistantPart> = last?.role === "assistant" ? last.parts : []
   return (
     parts.some((part) => part.type === "tool_call") &&
-    !parts.some((part) => part.type === "thinking" && isTakenBy("anthropic", part))
+    !parts.some((part) => part.type === "thinking" && isSignedBy("anthropic", part))
   )
 }
 
@@ -84,6 +84,6 @@ export const anthropicThinking = (
     return forced ? { thinking: undefined, effort } : { thinking: { type: "adaptive" }, effort }
   }
   const budget_tokens = budgetOf(reasoning.effort, limit)
-  if (forced || lacksThoughts(conversation) || (limit !== undefined && budget_tokens >= limit)) return nothing
+  if (forced || lacksReasoning(conversation) || (limit !== undefined && budget_tokens >= limit)) return nothing
   return { thinking: { type: "enabled", budget_tokens }, effort: undefined }
 }

@@ -16,14 +16,14 @@ export const noDeltas: ReadonlyArray<Delta> = []
 export const failure = (kind: FailureKind, message: string): Delta => ({ type: "failure", failure: { kind, message } })
 
 /** Builds the failure of a stream that violates its protocol. `what` describes the upstream's data. */
-export const senseless = (what: string): Delta => failure("vendor", `the upstream sent ${what}`)
+export const protocolViolation = (what: string): Delta => failure("vendor", `the upstream sent ${what}`)
 
 export const cutOff: Delta = failure("vendor", "the upstream's stream was truncated")
 
 const isLast = (delta: Delta | undefined): boolean => delta?.type === "end" || delta?.type === "failure"
 
 /** The start of a stream that has no start event. */
-const unnamed: Delta = { type: "start", id: undefined, model: undefined, usage: undefined }
+const anonymousStart: Delta = { type: "start", id: undefined, model: undefined, usage: undefined }
 
 /** Creates a reader of JSON events. `atEnd` returns the deltas for `[DONE]` or the end of the bytes. */
 export const streamReader = (
@@ -38,9 +38,9 @@ export const streamReader = (
     over = isLast(deltas.at(-1))
     if (begun) return deltas
     begun = true
-    return first.type === "start" || first.type === "failure" ? deltas : [unnamed, ...deltas]
+    return first.type === "start" || first.type === "failure" ? deltas : [anonymousStart, ...deltas]
   }
-  const pieces = new Pieces()
+  const pieces = new DeltaTemplate()
   return {
     read: ({ data, event }) => {
       if (over) return noDeltas
@@ -48,7 +48,7 @@ export const streamReader = (
       if (piece !== undefined) return [piece]
       if (data.length < 10 && data.trim() === "[DONE]") return noting(atEnd())
       const json = parsedOfVendor(data)
-      if (!isObject(json)) return noting([senseless("an event that is not a JSON object")])
+      if (!isObject(json)) return noting([protocolViolation("an event that is not a JSON object")])
       const deltas = read(json, event)
       pieces.learn(data, event, deltas)
       return noting(deltas)
@@ -60,14 +60,14 @@ export const streamReader = (
 type Piece = Extract<Delta, { readonly type: "piece" }>
 
 /** The number of consecutive templates without a matching event before recognition stops. */
-const fruitlessMax = 8
+const missesMax = 8
 
 /**
  * Recognizes events that differ from the previous one only in their text fragment. Most events do, and not parsing them saves most of the time. An
  * event that yields exactly one `piece` delta becomes the template for later events. The first matching event is still parsed, to verify the position
  * of the text. Later matches bypass the protocol's `read`, because a matching event would not change its state.
  */
-class Pieces {
+class DeltaTemplate {
   private name: string | undefined
   /** The template's text before and after its fragment. Both are empty without a template. */
   private before = ""
@@ -103,7 +103,7 @@ class Pieces {
     if (expected === piece.text && expected !== this.text && piece.index === this.index) {
       this.proven = true
       this.fruitless = 0
-    } else if (this.fruitless < fruitlessMax) this.follow(data, event, piece)
+    } else if (this.fruitless < missesMax) this.follow(data, event, piece)
     else this.before = ""
   }
 
@@ -120,7 +120,7 @@ class Pieces {
 }
 
 /** The minimum length of a slice that V8 does not copy. */
-const sliceLeast = 13
+const sliceMin = 13
 
 /**
  * Returns the decoded JSON string between these positions, or `undefined` if it is invalid or empty. A long string is parsed even if it contains no
@@ -128,7 +128,7 @@ const sliceLeast = 13
  */
 const stringIn = (json: string, from: number, to: number): string | undefined => {
   const text = json.slice(from, to)
-  if (text.length < sliceLeast && isVerbatim(text)) return text
+  if (text.length < sliceMin && isVerbatim(text)) return text
   const value = parsed(json.slice(from - 1, to + 1))
   return typeof value === "string" && value !== "" ? value : undefined
 }

@@ -12,7 +12,7 @@
 import type { Protocol, Signer, ThinkingPart } from "./Conversation.ts"
 
 /** The signer of the reasoning in each protocol's responses. */
-export const home: Readonly<Record<Protocol, Signer>> = {
+export const homeSigners: Readonly<Record<Protocol, Signer>> = {
   messages: "anthropic",
   bedrock: "anthropic",
   responses: "openai",
@@ -28,11 +28,11 @@ export interface Signature {
 
 const named = /^(anthropic|openai|google|unknown)(!?):/
 
-/** Writes a signature for the protocol whose signer is `home`. Another signer's signature gets a prefix. */
+/** Writes a signature for the protocol whose signer is `homeSigners`. Another signer's signature gets a prefix. */
 export const signatureIn = (home: Signer, { redacted, signature, signer }: Signature): string | undefined =>
   signer === home ? signature : `${signer}${redacted ? "!" : ""}:${signature ?? ""}`
 
-/** Reads a signature from the protocol whose signer is `home`. A prefix names another signer. */
+/** Reads a signature from the protocol whose signer is `homeSigners`. A prefix names another signer. */
 export const signatureOf = (home: Signer, value: unknown): Signature => {
   if (typeof value !== "string" || value === "") return { signature: undefined, signer: home, redacted: false }
   const [prefix, signer, redacted] = named.exec(value) ?? []
@@ -46,5 +46,5 @@ export const isForeign = (json: string): boolean => foreign.test(json)
 const foreign = /"(?:signature|encrypted_content|data)"\s*:\s*"(?:anthropic|openai|google|unknown)!?:/
 
 /** Returns whether this family of models signed the reasoning and therefore accepts it. */
-export const isTakenBy = (home: Signer, { signature, signer }: ThinkingPart): boolean =>
+export const isSignedBy = (home: Signer, { signature, signer }: ThinkingPart): boolean =>
   signer === home && signature !== undefined

@@ -56,5 +56,5 @@ export const sum = (
 ): number | undefined => (first === undefined ? undefined : first + (second ?? 0) + (third ?? 0))
 
 /** Returns all tokens written to a cache, for protocols that do not distinguish cache lifetimes. */
-export const written = ({ cache_write_1h_tokens, cache_write_tokens }: Usage): number | undefined =>
+export const totalCacheWrites = ({ cache_write_1h_tokens, cache_write_tokens }: Usage): number | undefined =>
   cache_write_tokens === undefined ? cache_write_1h_tokens : sum(cache_write_tokens, cache_write_1h_tokens)

@@ -13,8 +13,8 @@ import type { Answer } from "../conversation/Answer.ts"
 import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta, Failure, FailureKind, StopReason } from "../conversation/Delta.ts"
 import { isObject, listOf, objectOf, text, textOr, wordsOr } from "../conversation/Json.ts"
-import { cutOff, failure, senseless, stopWith, streamReader } from "../conversation/Stream.ts"
-import { home } from "../conversation/Thoughts.ts"
+import { cutOff, failure, protocolViolation, stopWith, streamReader } from "../conversation/Stream.ts"
+import { homeSigners } from "../conversation/Thoughts.ts"
 import { argumentsOf, callId } from "../conversation/ToolCalls.ts"
 import type { AnswerOptions, StreamReader } from "../conversation/Translation.ts"
 import { partsOf, writeModelParts } from "./Parts.ts"
@@ -59,7 +59,7 @@ const failureOf = (error: JsonObject): Failure => ({
   message: wordsOr(error.message, "the upstream sent an error")
 })
 
-class Reading {
+class EventReader {
   #begun = false
   #parts = 0
   #open: { readonly type: "text" | "thinking"; readonly index: number } | undefined
@@ -80,7 +80,7 @@ class Reading {
     this.#deltas.push(
       type === "text"
         ? { type: "text_start", index }
-        : { type: "thinking_start", index, signer: home.google, redacted: false }
+        : { type: "thinking_start", index, signer: homeSigners.google, redacted: false }
     )
     return index
   }
@@ -102,7 +102,7 @@ class Reading {
     const index = this.#parts++
     const written = argumentsOf(call.args)
     if (written === undefined) {
-      this.#deltas.push(senseless("a call that is nested too deeply"))
+      this.#deltas.push(protocolViolation("a call that is nested too deeply"))
       return
     }
     this.#deltas.push(
@@ -161,7 +161,7 @@ class Reading {
 }
 
 export const reader = (): StreamReader => {
-  const reading = new Reading()
+  const reading = new EventReader()
   return streamReader(
     (json) => reading.read(json),
     () => reading.end()
@@ -170,7 +170,7 @@ export const reader = (): StreamReader => {
 
 export const readAnswer = (json: unknown): Either.Either<Answer, Failure> => {
   if (!isObject(json)) return Either.left({ kind: "vendor", message: "the upstream's response is not a JSON object" })
-  const reading = new Reading()
+  const reading = new EventReader()
   const deltas = reading.read(json)
   const last = deltas.at(-1)
   return answerOf(last?.type === "failure" ? deltas : [...deltas, ...reading.end()])

@@ -23,7 +23,7 @@ import type {
 import { isObject, listOf, objectOf, present, text, textOr, written } from "../conversation/Json.ts"
 import type { Fields } from "../conversation/Json.ts"
 import { typeByEnding } from "../conversation/Media.ts"
-import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
+import { homeSigners, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import { argumentsOf, inputOf } from "../conversation/ToolCalls.ts"
 
 /** The tool calls without a result so far. In Gemini, a result can identify its call by the tool's name alone. */
@@ -103,7 +103,7 @@ const thought = (at: string, text: string, value: unknown): ThinkingPart => ({
   type: "thinking",
   at,
   text,
-  ...signatureOf(home.google, value)
+  ...signatureOf(homeSigners.google, value)
 })
 
 export const readModelParts = (
@@ -215,7 +215,7 @@ export const writeModelParts = (parts: ReadonlyArray<ModelPart>, demands: boolea
   }
   for (const part of parts) {
     if (part.type === "thinking") {
-      const own = signatureIn(home.google, part)
+      const own = signatureIn(homeSigners.google, part)
       if (part.text !== "") out.push(present({ text: part.text, thought: true, thoughtSignature: own }))
       else if (own !== undefined) {
         flush()

@@ -21,7 +21,7 @@ import { isObject, listOf, objectOf, present, text } from "../conversation/Json.
 import type { Fields } from "../conversation/Json.ts"
 import { budgetOf } from "../conversation/Reasoning.ts"
 import { reading, writing } from "../conversation/Request.ts"
-import { isTakenBy } from "../conversation/Thoughts.ts"
+import { isSignedBy } from "../conversation/Thoughts.ts"
 import type { RequestOptions } from "../conversation/Translation.ts"
 import { alternating, instructionsOf } from "../conversation/Turns.ts"
 import { Calls, partsOf, readModelParts, readUserParts, roleOf, writeModelParts, writeUserParts } from "./Parts.ts"
@@ -223,7 +223,7 @@ export const writeRequest = writing((fields, conversation, options) => {
     )
   )
   const system = instructionsOf(turns).map((part) => ({ text: part.text }))
-  const contents = alternating(conversation, (part) => isTakenBy("google", part)).map((turn) =>
+  const contents = alternating(conversation, (part) => isSignedBy("google", part)).map((turn) =>
     turn.role === "assistant"
       ? { role: "model", parts: writeModelParts(turn.parts, !isOld(options.model)) }
       : { role: "user", parts: writeUserParts(fields, turn.parts, toolNames) }

@@ -3,7 +3,7 @@ import type { JsonObject } from "../conversation/Conversation.ts"
 import type { AnswerPart } from "../conversation/Answer.ts"
 import type { Delta, StopReason } from "../conversation/Delta.ts"
 import { inSequence } from "../conversation/Stream.ts"
-import { home, signatureIn } from "../conversation/Thoughts.ts"
+import { homeSigners, signatureIn } from "../conversation/Thoughts.ts"
 import { callId } from "../conversation/ToolCalls.ts"
 import type { StreamOptions, StreamWriter } from "../conversation/Translation.ts"
 import type { Usage } from "../conversation/Usage.ts"
@@ -13,7 +13,7 @@ import { writeUsage } from "./Usage.ts"
 
 type Start = Extract<Delta, { type: "text_start" | "refusal_start" | "thinking_start" | "tool_start" }>
 
-class Writing {
+class EventWriter {
   readonly #options: StreamOptions
   #start: Start = { type: "text_start", index: 0 }
   #text = ""
@@ -64,7 +64,7 @@ class Writing {
       return this.#parts([signature === undefined ? part! : { ...part, thoughtSignature: signature }])
     }
     if (start.type !== "thinking_start") return ""
-    const own = signatureIn(home.google, { ...start, signature: this.#signature })
+    const own = signatureIn(homeSigners.google, { ...start, signature: this.#signature })
     if (own === undefined) return ""
     if (this.#text !== "") return this.#parts([{ text: "", thought: true, thoughtSignature: own }])
     const flushed = this.#flush()
@@ -119,6 +119,6 @@ class Writing {
 }
 
 export const writer = (options: StreamOptions): StreamWriter => {
-  const writing = new Writing(options)
+  const writing = new EventWriter(options)
   return { write: (delta) => writing.write(delta) }
 }

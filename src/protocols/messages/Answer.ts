@@ -11,7 +11,7 @@ import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Failure, FailureKind, StopReason } from "../conversation/Delta.ts"
 import { isDeep, isObject, listOf, objectOf, text, textOr, wordsOr } from "../conversation/Json.ts"
 import { stopWith } from "../conversation/Stream.ts"
-import { home } from "../conversation/Thoughts.ts"
+import { homeSigners } from "../conversation/Thoughts.ts"
 import { argumentsOf, callId, inputOf } from "../conversation/ToolCalls.ts"
 import type { AnswerOptions } from "../conversation/Translation.ts"
 import { noUsage } from "../conversation/Usage.ts"
@@ -78,13 +78,15 @@ const readPart = (block: unknown): ReadonlyArray<AnswerPart> => {
           type: "thinking",
           text: textOr(block.thinking, ""),
           signature: signature === "" ? undefined : signature,
-          signer: home.messages,
+          signer: homeSigners.messages,
           redacted: false
         }
       ]
     }
     case "redacted_thinking":
-      return [{ type: "thinking", text: "", signature: textOr(block.data, ""), signer: home.messages, redacted: true }]
+      return [
+        { type: "thinking", text: "", signature: textOr(block.data, ""), signer: homeSigners.messages, redacted: true }
+      ]
     case "tool_use":
       return [
         {

@@ -11,7 +11,7 @@ import type {
 } from "../conversation/Conversation.ts"
 import { isObject, present, text, textOr } from "../conversation/Json.ts"
 import type { Fields } from "../conversation/Json.ts"
-import { home, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
+import { homeSigners, signatureIn, signatureOf } from "../conversation/Thoughts.ts"
 import type { Signature } from "../conversation/Thoughts.ts"
 import { argumentsOf, fittingId, inputOf } from "../conversation/ToolCalls.ts"
 
@@ -132,10 +132,10 @@ const readAssistantPart = (fields: Fields, at: string, block: JsonObject): Assis
         type: "thinking",
         at,
         text: textOr(block.thinking, ""),
-        ...signatureOf(home.messages, block.signature)
+        ...signatureOf(homeSigners.messages, block.signature)
       }
     case "redacted_thinking":
-      return { type: "thinking", at, text: "", ...signatureOf(home.messages, block.data), redacted: true }
+      return { type: "thinking", at, text: "", ...signatureOf(homeSigners.messages, block.data), redacted: true }
     case "tool_use":
       return {
         type: "tool_call",
@@ -246,7 +246,7 @@ interface Thought extends Signature {
 }
 
 export const writeThinking = (part: Thought): JsonObject => {
-  const signature = signatureIn(home.messages, part) ?? ""
+  const signature = signatureIn(homeSigners.messages, part) ?? ""
   return part.redacted && part.text === ""
     ? { type: "redacted_thinking", data: signature }
     : { type: "thinking", thinking: part.text, signature }

@@ -16,11 +16,11 @@ import {
   inSequence,
   nameOf,
   noDeltas,
-  senseless,
+  protocolViolation,
   stopWith,
   streamReader
 } from "../conversation/Stream.ts"
-import { home, signatureIn } from "../conversation/Thoughts.ts"
+import { homeSigners, signatureIn } from "../conversation/Thoughts.ts"
 import { argumentsOf, callId } from "../conversation/ToolCalls.ts"
 import type { StreamOptions, StreamReader, StreamWriter } from "../conversation/Translation.ts"
 import { noUsage } from "../conversation/Usage.ts"
@@ -35,7 +35,7 @@ interface Block {
   early: string
 }
 
-class Reading {
+class EventReader {
   readonly #blocks = new Map<unknown, Block>()
   #parts = 0
   #begun = false
@@ -57,11 +57,11 @@ class Reading {
       case "text":
         return { part: add({ type: "text_start", index }, block.text), deltas, early: "" }
       case "thinking": {
-        const start: Delta = { type: "thinking_start", index, signer: home.messages, redacted: false }
+        const start: Delta = { type: "thinking_start", index, signer: homeSigners.messages, redacted: false }
         return { part: add(start, block.thinking, block.signature), deltas, early: "" }
       }
       case "redacted_thinking": {
-        const start: Delta = { type: "thinking_start", index, signer: home.messages, redacted: true }
+        const start: Delta = { type: "thinking_start", index, signer: homeSigners.messages, redacted: true }
         return { part: add(start, "", block.data), deltas, early: "" }
       }
       case "tool_use": {
@@ -82,7 +82,7 @@ class Reading {
 
   #delta(json: JsonObject): ReadonlyArray<Delta> {
     const block = this.#blocks.get(json.index)
-    if (block === undefined) return [senseless("a fragment of a block that has not begun")]
+    if (block === undefined) return [protocolViolation("a fragment of a block that has not begun")]
     const index = block.part
     if (index === -1) return noDeltas
     const delta = objectOf(json.delta)
@@ -105,7 +105,7 @@ class Reading {
 
   #stop(json: JsonObject): ReadonlyArray<Delta> {
     const block = this.#blocks.get(json.index)
-    if (block === undefined) return [senseless("the end of a block that has not begun")]
+    if (block === undefined) return [protocolViolation("the end of a block that has not begun")]
     this.#blocks.delete(json.index)
     if (block.part === -1) return noDeltas
     const end: Delta = { type: "part_end", index: block.part }
@@ -157,16 +157,16 @@ class Reading {
       case "content_block_delta":
         return this.#delta(json)
       case "content_block_start": {
-        if (this.#stopped) return [senseless("a block after its end")]
+        if (this.#stopped) return [protocolViolation("a block after its end")]
         const { deltas, early, part } = this.#start(objectOf(json.content_block))
-        if (this.#blocks.has(json.index)) return [senseless("a second start of a block")]
+        if (this.#blocks.has(json.index)) return [protocolViolation("a second start of a block")]
         this.#blocks.set(json.index, { part, early })
         return deltas
       }
       case "content_block_stop":
         return this.#stop(json)
       case "message_start": {
-        if (this.#begun) return [senseless("a second start")]
+        if (this.#begun) return [protocolViolation("a second start")]
         this.#begun = true
         const { id, model, usage } = objectOf(json.message)
         const counted = this.#counted(usage)
@@ -190,7 +190,7 @@ const piece = (index: number, value: unknown): ReadonlyArray<Delta> =>
   typeof value === "string" && value !== "" ? [{ type: "piece", index, text: value }] : noDeltas
 
 export const reader = (): StreamReader => {
-  const reading = new Reading()
+  const reading = new EventReader()
   return streamReader(
     (json, name) => reading.read(json, name),
     () => reading.close()
@@ -228,7 +228,7 @@ interface Open {
   signature: string | undefined
 }
 
-class Writing {
+class EventWriter {
   readonly #options: StreamOptions
   #usage: Usage | undefined
   #stop: Extract<Delta, { type: "stop" }> = { type: "stop", reason: "end", sequence: undefined }
@@ -309,7 +309,7 @@ class Writing {
     const { signature, signer, type } = this.#open
     if (type !== "thinking" && type !== "redacted") return ""
     const redacted = type === "redacted"
-    const whole = signatureIn(home.messages, { signature, signer, redacted })
+    const whole = signatureIn(homeSigners.messages, { signature, signer, redacted })
     if (redacted) return blockStart(index, { type: "redacted_thinking", data: whole ?? "" })
     return whole === undefined ? "" : blockDelta(index, "signature_delta", "signature", whole)
   }
@@ -326,6 +326,6 @@ class Writing {
 }
 
 export const writer = (options: StreamOptions): StreamWriter => {
-  const writing = new Writing(options)
+  const writing = new EventWriter(options)
   return { write: (delta) => writing.write(delta) }
 }

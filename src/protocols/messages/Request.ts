@@ -24,7 +24,7 @@ import { isObject, objectOf, present } from "../conversation/Json.ts"
 import type { Fields } from "../conversation/Json.ts"
 import { anthropicThinking, isEffort } from "../conversation/Reasoning.ts"
 import { reading, writing } from "../conversation/Request.ts"
-import { isTakenBy } from "../conversation/Thoughts.ts"
+import { isSignedBy } from "../conversation/Thoughts.ts"
 import { alternating, instructionsOf, resultsFirst } from "../conversation/Turns.ts"
 import {
   cacheControl,
@@ -226,7 +226,7 @@ export const writeRequest = writing((fields, conversation, options) => {
   if (temperature !== undefined && temperature > 1)
     fields.refuse("temperature", "the upstream of this model requires a temperature from 0 to 1")
   const system = instructionsOf(turns)
-  const messages = alternating(conversation, (part) => isTakenBy("anthropic", part)).map((turn) => ({
+  const messages = alternating(conversation, (part) => isSignedBy("anthropic", part)).map((turn) => ({
     role: turn.role,
     content:
       turn.role === "assistant"

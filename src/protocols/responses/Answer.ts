@@ -14,12 +14,12 @@ import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Failure, FailureKind, StopReason } from "../conversation/Delta.ts"
 import { isObject, listOf, objectOf, text, textOr, wordsOr } from "../conversation/Json.ts"
 import { stopWith } from "../conversation/Stream.ts"
-import { home, signatureIn } from "../conversation/Thoughts.ts"
+import { homeSigners, signatureIn } from "../conversation/Thoughts.ts"
 import { argumentsText, callId } from "../conversation/ToolCalls.ts"
 import type { AnswerOptions } from "../conversation/Translation.ts"
 import type { Usage } from "../conversation/Usage.ts"
 import { thoughtText } from "./Items.ts"
-import { ownName } from "./Namespaces.ts"
+import { originalName } from "./Namespaces.ts"
 import { usageOf, writeUsage } from "./Usage.ts"
 
 /** Returns the stop reason, or `undefined` unless the response is `incomplete`. */
@@ -84,7 +84,7 @@ const readItem = (item: unknown): ReadonlyArray<AnswerPart> => {
           type: "thinking",
           text: thoughtText(item),
           signature: text(item.encrypted_content),
-          signer: home.responses,
+          signer: homeSigners.responses,
           redacted: false
         }
       ]
@@ -152,7 +152,7 @@ export const thoughtItem = (
   id,
   type: "reasoning",
   summary: part.text === "" ? [] : [{ type: "summary_text", text: part.text }],
-  encrypted_content: signatureIn(home.responses, part) ?? null
+  encrypted_content: signatureIn(homeSigners.responses, part) ?? null
 })
 
 interface CallItem {
@@ -166,7 +166,7 @@ interface CallItem {
 /** Writes a tool call as an item. In `request`, the client's request, the tool can be in a namespace. */
 export const callItem = (id: string, call: CallItem, request: JsonObject): JsonObject => {
   const { arguments: written, call_id, custom, status } = call
-  const named = ownName(request, call.name)
+  const named = originalName(request, call.name)
   return custom
     ? { id, type: "custom_tool_call", status, call_id, ...named, input: written }
     : { id, type: "function_call", status, call_id, ...named, arguments: written }

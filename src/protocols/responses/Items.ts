@@ -16,7 +16,7 @@ import { fileSource } from "../chat/Parts.ts"
 import { isObject, listOf, objectOf, present, text, textOr } from "../conversation/Json.ts"
 import type { Fields } from "../conversation/Json.ts"
 import { detailOf, sourceOf, urlOf } from "../conversation/Media.ts"
-import { home, isTakenBy, signatureOf } from "../conversation/Thoughts.ts"
+import { homeSigners, isSignedBy, signatureOf } from "../conversation/Thoughts.ts"
 import { argumentsText, shortId } from "../conversation/ToolCalls.ts"
 import { nameOf } from "./Namespaces.ts"
 
@@ -133,7 +133,9 @@ const readAssistantItem = (fields: Fields, at: string, item: JsonObject): Readon
     case "custom_tool_call":
       return [readCall(fields, at, item)]
     case "reasoning":
-      return [{ type: "thinking", at, text: thoughtText(item), ...signatureOf(home.responses, item.encrypted_content) }]
+      return [
+        { type: "thinking", at, text: thoughtText(item), ...signatureOf(homeSigners.responses, item.encrypted_content) }
+      ]
     case "message":
     case undefined:
       return item.role === "assistant" ? readSaid(fields, `${at}.content`, item.content) : undefined
@@ -274,7 +276,7 @@ const writeAssistant = (parts: ReadonlyArray<AssistantPart>): ReadonlyArray<Json
       continue
     }
     if (part.type === "tool_call") items.push(writeCall(part))
-    else if (isTakenBy(home.responses, part)) items.push(writeThought(part))
+    else if (isSignedBy(homeSigners.responses, part)) items.push(writeThought(part))
     else continue
     content = undefined
   }

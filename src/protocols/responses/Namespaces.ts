@@ -20,7 +20,10 @@ export const toolsIn = (tool: unknown): ReadonlyArray<JsonObject> | undefined =>
 }
 
 /** Given the name that other protocols use, returns a tool's name in the client's request, with its namespace if it has one. */
-export const ownName = (request: JsonObject, name: string): { readonly name: string; readonly namespace?: string } => {
+export const originalName = (
+  request: JsonObject,
+  name: string
+): { readonly name: string; readonly namespace?: string } => {
   for (const tool of listOf(request.tools)) {
     if (!isObject(tool) || tool.type !== "namespace" || typeof tool.name !== "string") continue
     for (const one of listOf(tool.tools)) {

@@ -10,7 +10,7 @@ import type { JsonObject } from "../conversation/Conversation.ts"
 import type { Delta } from "../conversation/Delta.ts"
 import { isObject, listOf, objectOf, text, textOr } from "../conversation/Json.ts"
 import { cutOff, nameOf, noDeltas, stopWith, streamReader } from "../conversation/Stream.ts"
-import { home } from "../conversation/Thoughts.ts"
+import { homeSigners } from "../conversation/Thoughts.ts"
 import type { StreamReader } from "../conversation/Translation.ts"
 import { failureOf, readStop } from "./Answer.ts"
 import { thoughtText } from "./Items.ts"
@@ -24,7 +24,7 @@ interface Part {
   open: boolean
 }
 
-class Reading {
+class EventReader {
   #begun = false
   #parts = 0
   #calls = false
@@ -63,7 +63,7 @@ class Reading {
     return this.#begin(itemKey(json), "thinking", (index) => ({
       type: "thinking_start",
       index,
-      signer: home.responses,
+      signer: homeSigners.responses,
       redacted: false
     }))
   }
@@ -202,7 +202,7 @@ const keyOf = ({ content_index, output_index }: JsonObject): string =>
   `${String(output_index)}.${String(content_index)}`
 
 export const reader = (): StreamReader => {
-  const reading = new Reading()
+  const reading = new EventReader()
   return streamReader(
     (json, name) => reading.read(json, name),
     () => [cutOff]

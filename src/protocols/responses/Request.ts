@@ -14,7 +14,7 @@
  *   dropped. A function's `strict` is false by default, as in all other protocols. A conversation from Messages, Google or Bedrock that ends with an
  *   assistant message is rejected. A completion limit below 16 is rejected, because OpenAI does not accept it.
  */
-import { effortWord, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
+import { effortName, isCustom, readFormat, schemaOf, userOf } from "../chat/Request.ts"
 import type {
   Conversation,
   FieldNames,
@@ -219,7 +219,7 @@ const writeText = (conversation: Conversation): JsonObject | undefined => {
 
 const writeReasoning = (conversation: Conversation, limit: number | undefined): JsonObject | undefined => {
   const { reasoning } = conversation
-  const effort = effortWord(conversation, limit)
+  const effort = effortName(conversation, limit)
   const summary =
     reasoning?.summary === true ? "auto" : typeof reasoning?.summary === "string" ? reasoning.summary : undefined
   return effort === undefined && summary === undefined ? undefined : present({ effort, summary })
@@ -232,13 +232,13 @@ const leading = (turns: ReadonlyArray<Turn>): string | undefined => {
 }
 
 /** The minimum completion limit that OpenAI accepts. */
-const limitLeast = 16
+const limitMin = 16
 
 export const writeRequest = writing((fields, conversation, options) => {
   const { names, protocol, stop, tools, turns } = conversation
   const limit = options.limit ?? conversation.limit
-  if (limit !== undefined && limit < limitLeast)
-    fields.refuse(names.limit, `the upstream of this model requires a limit of at least ${limitLeast}`)
+  if (limit !== undefined && limit < limitMin)
+    fields.refuse(names.limit, `the upstream of this model requires a limit of at least ${limitMin}`)
   if (stop.length > 0) fields.refuse(names.stop, "the upstream of this model accepts no stop sequences")
   if (isPrefilled(conversation))
     fields.refuse(turns.at(-1)!.at, "the upstream of this model does not continue an assistant message")

@@ -1,7 +1,7 @@
 /** Reads and writes the usage in OpenAI's Responses protocol. */
 import type { JsonObject } from "../conversation/Conversation.ts"
 import { isObject, objectOf, present } from "../conversation/Json.ts"
-import { count, written } from "../conversation/Usage.ts"
+import { count, totalCacheWrites } from "../conversation/Usage.ts"
 import type { Usage } from "../conversation/Usage.ts"
 
 export const usageOf = (usage: unknown): Usage | undefined => {
@@ -34,7 +34,7 @@ export const writeUsage = (usage: Usage): JsonObject => {
     input_tokens,
     input_tokens_details: present({
       cached_tokens: usage.cached_tokens ?? 0,
-      cache_write_tokens: written(usage),
+      cache_write_tokens: totalCacheWrites(usage),
       audio_tokens: usage.prompt_audio_tokens,
       image_tokens: usage.prompt_image_tokens
     }),

@@ -19,7 +19,7 @@ import {
   writeFailure,
   writeStop
 } from "./Answer.ts"
-import { ownName } from "./Namespaces.ts"
+import { originalName } from "./Namespaces.ts"
 
 interface Message {
   readonly id: string
@@ -51,7 +51,7 @@ const deltaEvents = {
 
 const customDelta = "response.custom_tool_call_input.delta"
 
-class Writing {
+class EventWriter {
   readonly #options: StreamOptions
   readonly #parts: Array<Part> = []
   readonly #output: Array<JsonObject> = []
@@ -221,7 +221,7 @@ class Writing {
       : this.#event("response.function_call_arguments.done", {
           item_id,
           output_index,
-          name: ownName(this.#options.request, start.name).name,
+          name: originalName(this.#options.request, start.name).name,
           arguments: part.text
         })
     return out + this.#done(output_index, this.#callItem(part, start, "completed"))
@@ -283,6 +283,6 @@ class Writing {
 }
 
 export const writer = (options: StreamOptions): StreamWriter => {
-  const writing = new Writing(options)
+  const writing = new EventWriter(options)
   return { write: (delta) => writing.write(delta) }
 }

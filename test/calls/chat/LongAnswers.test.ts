@@ -7,7 +7,7 @@ import { chat as chatProtocol } from "../../../src/calls/dialects/chat/Completio
 import * as LongAnswers from "../../../src/calls/engine/LongAnswers.ts"
 import { Models } from "../../../src/calls/prompts/Model.ts"
 import type { Model } from "../../../src/calls/prompts/Model.ts"
-import type { Protocol, Spoken } from "../../../src/calls/prompts/Protocol.ts"
+import type { Protocol, UpstreamProtocol } from "../../../src/calls/prompts/Protocol.ts"
 import * as Translated from "../../../src/calls/engine/Translated.ts"
 import { bedrock, google } from "../../../src/calls/dialects/Vendors.ts"
 import { JsonOutline } from "../../../src/kernel/JsonOutline.ts"
@@ -19,7 +19,7 @@ import { booksOf, fault, over, person, received } from "../../support/Called.ts"
 import { smallModel } from "../../support/SmallModel.ts"
 
 const words = "a long answer ".repeat(100_000)
-const answers: ReadonlyArray<readonly [Spoken, object]> = [
+const answers: ReadonlyArray<readonly [UpstreamProtocol, object]> = [
   [
     chatProtocol,
     {
@@ -62,7 +62,7 @@ const answers: ReadonlyArray<readonly [Spoken, object]> = [
   ]
 ]
 
-const outlined = (speaks: Spoken, answer: object) => {
+const outlined = (speaks: UpstreamProtocol, answer: object) => {
   const body = Buffer.from(JSON.stringify(answer))
   const outline = new JsonOutline(speaks.long)
   for (let at = 0; at < body.length; at += 65_536) outline.take(body.subarray(at, at + 65_536))
@@ -72,7 +72,7 @@ const outlined = (speaks: Spoken, answer: object) => {
 const options = { id: "1", model: "m", created: 1, request: {} }
 
 /** Reads an answer while this thread parses nothing that is long. */
-const read = (protocol: Protocol, speaks: Spoken, answer: object, has_room = true) => {
+const read = (protocol: Protocol, speaks: UpstreamProtocol, answer: object, has_room = true) => {
   const pair = protocol === speaks ? undefined : Translated.pairOf(protocol.name, speaks.name)
   const { body, outline } = outlined(speaks, answer)
   const parse = vi.spyOn(JSON, "parse")

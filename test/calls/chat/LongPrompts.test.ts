@@ -16,12 +16,12 @@ import { responses } from "../../../src/calls/dialects/responses/Protocol.ts"
 import { extrasOf } from "../../../src/calls/prompts/Extras.ts"
 import { mayBeAnHour, unpricedHour } from "../../../src/calls/prompts/CacheHour.ts"
 import type { Model } from "../../../src/calls/prompts/Model.ts"
-import { writtenFor } from "../../../src/calls/prompts/Outgoing.ts"
+import { promptJson } from "../../../src/calls/prompts/Outgoing.ts"
 import type { Passage, Protocol, UpstreamBody } from "../../../src/calls/prompts/Protocol.ts"
 import { parse } from "../../../src/http/transport/Json.ts"
 import { hashOf } from "../../../src/calls/metered/TextHash.ts"
 import type { Caller } from "../../../src/kernel/Caller.ts"
-import { ownName } from "../../../src/protocols/responses/Namespaces.ts"
+import { originalName } from "../../../src/protocols/responses/Namespaces.ts"
 import type { Upstream } from "../../../src/upstream/models/Upstreams.ts"
 import { smallModel } from "../../support/SmallModel.ts"
 
@@ -228,7 +228,7 @@ describe("a long prompt", () => {
       const { here, there } = await counted({ model: "small", ...body })
       const [one, other] = [Either.getOrThrow(here), Either.getOrThrow(there).valid]
       expect({ ...other, body: {}, json: undefined, long: undefined }).toEqual({ ...one, body: {}, json: undefined })
-      const sent = joined(writtenFor(other, { ...other.body, model: "m" }, "messages"))
+      const sent = joined(promptJson(other, { ...other.body, model: "m" }, "messages"))
       expect(JSON.parse(sent.toString())).toEqual({ ...body, model: "m" })
     }
     for (const body of [{ messages: many }, { model: "small", messages: [...many, { role: 7 }] }]) {
@@ -248,7 +248,8 @@ describe("a long prompt", () => {
       )
     }
     const { here, there } = await withTool({ type: "function" })
-    for (const name of ["files__read", "other"]) expect(ownName(there.body, name)).toEqual(ownName(here.body, name))
+    for (const name of ["files__read", "other"])
+      expect(originalName(there.body, name)).toEqual(originalName(here.body, name))
     expect(there.body.tools).toEqual([{ type: "namespace", name: "files", tools: [{ name: "read" }] }])
     // A tool without a type is refused, as in a short prompt.
     const odd = await withTool({})

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Either, FastCheck as fc } from "effect"
-import { outgoing } from "../../../src/calls/prompts/Outgoing.ts"
+import { upstreamBodyOf } from "../../../src/calls/prompts/Outgoing.ts"
 import type { EndpointName } from "../../../src/calls/prompts/Outgoing.ts"
 import { readChat, readCompletion } from "../../../src/calls/prompts/Prompt.ts"
 
@@ -11,7 +11,7 @@ const sentFor = (json: string | Buffer, endpoint: EndpointName = "chat/completio
   const bytes = Buffer.from(json)
   const read = endpoint === "completions" ? readCompletion : readChat
   const prompt = Either.getOrThrow(read(JSON.parse(bytes.toString()), bytes))
-  const body = outgoing(endpoint, streams, route, prompt, 7).toString("utf8")
+  const body = upstreamBodyOf(endpoint, streams, route, prompt, 7).toString("utf8")
   return { body, value: JSON.parse(body) as Record<string, unknown> }
 }
 
@@ -67,7 +67,7 @@ describe("the body that an upstream gets", () => {
       fc.property(prompt, fc.constantFrom(undefined, 1, "\t"), fc.boolean(), (asked, space, streams) => {
         const padded = { ...asked, padding: long }
         const read = Either.getOrThrow(readChat(padded))
-        const anew = JSON.parse(outgoing("chat/completions", streams, route, read, 7).toString()) as object
+        const anew = JSON.parse(upstreamBodyOf("chat/completions", streams, route, read, 7).toString()) as object
         expect(sentFor(JSON.stringify(padded, null, space), "chat/completions", streams).value).toEqual(anew)
       })
     )

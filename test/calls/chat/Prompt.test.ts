@@ -3,12 +3,12 @@ import { Either, FastCheck as fc, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import type { DetailPrices, Model } from "../../../src/calls/prompts/Model.ts"
 import {
-  answerTokensAffordable,
-  answerTokensLeast,
-  answerTokensWithin,
+  affordableCompletionLimit,
+  minCompletionTokens,
+  completionLimitWithin,
   boundOf,
   ChatRequest,
-  mostOf,
+  maxTokensOf,
   promptTokensEstimate,
   readChat,
   readCompletion
@@ -309,13 +309,13 @@ describe("a charge", () => {
           const left = inTokens.least + Math.floor((inTokens.most - inTokens.least) * affords)
           const tokensLeft = isLimited ? left : undefined
           const reservation = reserved < most ? reserved : most
-          const limit = answerTokensWithin(model, prompt, { reserved: reservation, tokens: tokensLeft })
+          const limit = completionLimitWithin(model, prompt, { reserved: reservation, tokens: tokensLeft })
           const takes = model.routes[0]!.limit_field !== "none"
           // OpenAI's responses take no fewer.
           expect(limit).toBeLessThanOrEqual(model.output_tokens_max)
           if (prompt.answer_tokens_max === undefined)
-            expect(limit).toBeGreaterThanOrEqual(Math.min(answerTokensLeast, model.output_tokens_max))
-          const bound = mostOf(model, prompt, takes ? limit : model.output_tokens_max)
+            expect(limit).toBeGreaterThanOrEqual(Math.min(minCompletionTokens, model.output_tokens_max))
+          const bound = maxTokensOf(model, prompt, takes ? limit : model.output_tokens_max)
           const seen = { prompt_tokens: promptTokensEstimate(model, prompt), completion_tokens }
           const tokens = tokensOf(usageOf(reported) ?? noUsage, () => seen, bound)
           expect(costOf(model, bound) <= reservation).toBe(true)
@@ -355,11 +355,11 @@ describe("a charge", () => {
           const share = least + BigInt(Math.floor(Number(most - least) * affords))
           const reserved = share < most ? share : most
           const tokens = isLimited ? bound.least + Math.floor((bound.most - bound.least) * affords) : undefined
-          const limit = answerTokensAffordable(fallback, prompt, { reserved, tokens })
+          const limit = affordableCompletionLimit(fallback, prompt, { reserved, tokens })
           if (limit === undefined) return void seen.passed_over++
           seen.taken++
           const takes = fallback.routes[0]!.limit_field !== "none"
-          const caused = mostOf(fallback, prompt, takes ? limit : fallback.output_tokens_max)
+          const caused = maxTokensOf(fallback, prompt, takes ? limit : fallback.output_tokens_max)
           expect(costOf(fallback, caused) <= reserved).toBe(true)
           if (tokens !== undefined) expect(caused.prompt_tokens + caused.completion_tokens).toBeLessThanOrEqual(tokens)
         }
@@ -389,7 +389,7 @@ describe("the bound of a prompt", () => {
   }
   const added = (read: (more: object) => ReturnType<typeof readChat>, more: object) => {
     const prompt = Either.getOrThrow(read(more))
-    return mostOf(asking, prompt, 10).prompt_tokens - prompt.bytes
+    return maxTokensOf(asking, prompt, 10).prompt_tokens - prompt.bytes
   }
 
   it.each(Object.entries(readers))(
@@ -408,10 +408,10 @@ describe("the bound of a prompt", () => {
   })
 
   it("is no more than the context, up to which a vendor is believed", () => {
-    const most = mostOf({ ...asking, context_length: 100 }, Either.getOrThrow(readers.chat({ tools: [tool] })), 10)
+    const most = maxTokensOf({ ...asking, context_length: 100 }, Either.getOrThrow(readers.chat({ tools: [tool] })), 10)
     expect([most.prompt_tokens, most.context_tokens]).toEqual([100, 100])
     const three = Either.getOrThrow(readCompletion({ model: "m", prompt: ["a", "b", "c"] }))
-    expect(mostOf(asking, three, 10).context_tokens).toBe(300_000)
+    expect(maxTokensOf(asking, three, 10).context_tokens).toBe(300_000)
   })
 })
 
@@ -423,7 +423,7 @@ describe("a limit of the answer", () => {
           Either.getOrThrow(readChat({ model: "m", messages: [{ role: "user", content: "hello" }], ...more }))
         const own = Math.min(max_tokens, model.output_tokens_max)
         const [asked, meant] = [chat({ max_tokens }), chat({ max_tokens: own })]
-        expect(answerTokensWithin(model, asked, { reserved: 0n, tokens: undefined })).toBe(own)
+        expect(completionLimitWithin(model, asked, { reserved: 0n, tokens: undefined })).toBe(own)
         const same = { ...asked, bytes: meant.bytes }
         expect(boundOf(model, same)).toEqual(boundOf(model, meant))
       })

@@ -2,7 +2,7 @@
 import { expect, layer } from "@effect/vitest"
 import { Either, Effect, Layer } from "effect"
 import * as fc from "fast-check"
-import { askedOf } from "../../../src/calls/embeddings/Embedding.ts"
+import { validate } from "../../../src/calls/embeddings/Embedding.ts"
 import { Embeddings } from "../../../src/calls/embeddings/Embeddings.ts"
 import { EmbeddingModels } from "../../../src/calls/embeddings/Settings.ts"
 import type { EmbeddingModel } from "../../../src/calls/embeddings/Settings.ts"
@@ -119,7 +119,7 @@ layer(over(room, "embeddings-a/v1"), { excludeTestServices: true })("embeddings"
     )
     fc.assert(
       fc.property(input, (input) => {
-        const asked = Either.getOrThrow(askedOf([model], { model: "small", input }))
+        const asked = Either.getOrThrow(validate([model], { model: "small", input }))
         expect(asked.estimate).toBeLessThanOrEqual(asked.most)
         expect(asked.most).toBeLessThanOrEqual(asked.inputs * model.input_tokens_max)
         const isList = Array.isArray(input) && typeof input[0] !== "number"
@@ -133,7 +133,7 @@ layer(over(room, "embeddings-a/v1"), { excludeTestServices: true })("embeddings"
     ["INPUT", "input"],
     ["\u017fpeed", "speed"]
   ])("are refused with %s, which some upstreams take for %s", (field, name) => {
-    const asked = askedOf([model], { model: "small", input: "a", [field]: "b" })
+    const asked = validate([model], { model: "small", input: "a", [field]: "b" })
     expect(Either.flip(asked)).toMatchObject(Either.right({ field, rule: `must be written as ${name}` }))
   })
 })

@@ -1,7 +1,7 @@
 /** Long requests of embeddings and reranking: another thread reads them as this one would, and completes their answers. */
 import { Effect, Either } from "effect"
 import { describe, expect, it } from "vitest"
-import { askedOf, encoded, factsOf } from "../../../src/calls/embeddings/Embedding.ts"
+import { validate, encoded, factsOf } from "../../../src/calls/embeddings/Embedding.ts"
 import type { EmbeddingFacts } from "../../../src/calls/embeddings/Embedding.ts"
 import * as LongRequests from "../../../src/calls/embeddings/LongRequests.ts"
 import type { EmbeddingModel } from "../../../src/calls/embeddings/Settings.ts"
@@ -69,8 +69,8 @@ const protocols = {
         padding,
         null
       ] as ReadonlyArray<unknown>,
-    here: (value: unknown): Asked => askedOf([embedding], value),
-    there: ({ facts, value }: LongRequests.LongRequest): Asked => askedOf([embedding], value, facts as EmbeddingFacts),
+    here: (value: unknown): Asked => validate([embedding], value),
+    there: ({ facts, value }: LongRequests.LongRequest): Asked => validate([embedding], value, facts as EmbeddingFacts),
     factsOf
   },
   rerank: {
@@ -92,9 +92,9 @@ const protocols = {
         { model: "small", query: "tide", documents: texts, tools: [{ type: "web_search", note: padding }] },
         [padding]
       ] as ReadonlyArray<unknown>,
-    here: (value: unknown): Asked => Ranking.askedOf([reranking], value),
+    here: (value: unknown): Asked => Ranking.validate([reranking], value),
     there: ({ facts, value }: LongRequests.LongRequest): Asked =>
-      Ranking.askedOf([reranking], value, facts as Ranking.RerankFacts),
+      Ranking.validate([reranking], value, facts as Ranking.RerankFacts),
     factsOf: Ranking.factsOf
   }
 } as const

@@ -4,7 +4,7 @@ import { isObject, listOf } from "../../../protocols/conversation/Json.ts"
 import { noUsage } from "../../../protocols/conversation/Usage.ts"
 import { messageOf } from "../../../upstream/wire/Failures.ts"
 import { billed } from "../../prompts/Extras.ts"
-import { outgoing } from "../../prompts/Outgoing.ts"
+import { upstreamBodyOf } from "../../prompts/Outgoing.ts"
 import { readChat, readCompletion } from "../../prompts/Prompt.ts"
 import { serverSentEvents } from "../../prompts/Protocol.ts"
 import type { Protocol } from "../../prompts/Protocol.ts"
@@ -56,7 +56,7 @@ export const chat: Protocol = {
   long_member: "messages",
   pathFor: () => "/chat/completions",
   read: readChat,
-  bodyFor: (prompt, { route }, streams, limit) => outgoing("chat/completions", streams, route, prompt, limit)
+  bodyFor: (prompt, { route }, streams, limit) => upstreamBodyOf("chat/completions", streams, route, prompt, limit)
 }
 
 export const text: Protocol = {
@@ -66,5 +66,5 @@ export const text: Protocol = {
   long_member: "prompt",
   pathFor: () => "/completions",
   read: readCompletion,
-  bodyFor: (prompt, { route }, streams, limit) => outgoing("completions", streams, route, prompt, limit)
+  bodyFor: (prompt, { route }, streams, limit) => upstreamBodyOf("completions", streams, route, prompt, limit)
 }

@@ -19,7 +19,7 @@ import {
   parse,
   passedEventMax
 } from "../../prompts/EventRelay.ts"
-import type { Looking, Reader, Run } from "../../prompts/EventRelay.ts"
+import type { EventInspector, Reader, Run } from "../../prompts/EventRelay.ts"
 import { tokensIn, tokensOfString } from "../../prompts/Tokens.ts"
 
 /** The usual end of an event without usage. The reader can remove the member without parsing the event. */
@@ -69,14 +69,14 @@ export const reader = (options: { readonly show_usage: boolean }): Reader => {
   }
 
   let returns = false
-  const pass: Looking["pass"] = (text, at, blank) => {
+  const pass: EventInspector["pass"] = (text, at, blank) => {
     const run = runOf(text, at, blank, returns)
     finished ||= run.finishes
     tokens_counted += run.tokens
     return run.end
   }
   const shown = options.show_usage ? undefined : (run: string) => run.replaceAll(noUsage, withoutNoUsage)
-  const looking: Looking = { look, pass, shown }
+  const looking: EventInspector = { look, pass, shown }
 
   const take: Reader["take"] = (events, stream) => {
     const text = events.toString("latin1")

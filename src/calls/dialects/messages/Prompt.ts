@@ -13,7 +13,7 @@ import { addData, addImage, addImageData, noteFiles, nothingAttached } from "../
 import type { Attached } from "../../prompts/Attachments.ts"
 import { inAnyCase } from "../../prompts/Extras.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../../prompts/Fields.ts"
-import { isAny, read } from "../../prompts/Prompt.ts"
+import { isNonEmptyArray, read } from "../../prompts/Prompt.ts"
 import type { Read } from "../../prompts/Prompt.ts"
 
 const isContent = (content: unknown): boolean =>
@@ -175,7 +175,7 @@ const reads = (
         bytes: length - attached.bytes,
         attachments: attached.count,
         attached_elsewhere: attached.elsewhere,
-        with_tools: isAny(request.tools),
+        with_tools: isNonEmptyArray(request.tools),
         names_kept: attached.by_id,
         prompts: 1,
         answers: 1,

@@ -1,5 +1,5 @@
 /** Anthropic's Messages protocol, as the engine uses it. */
-import { writtenFor } from "../../prompts/Outgoing.ts"
+import { promptJson } from "../../prompts/Outgoing.ts"
 import { serverSentEvents } from "../../prompts/Protocol.ts"
 import type { Protocol } from "../../prompts/Protocol.ts"
 import { tokensOfString } from "../../prompts/Tokens.ts"
@@ -25,7 +25,7 @@ export const messages: Protocol = {
   long: { names: new Set(["content"]), depth: 1 },
   // The protocol requires a limit.
   bodyFor: (prompt, { route: { model } }, streams, limit = prompt.body.max_tokens as number) =>
-    writtenFor(prompt, { ...prompt.body, model, max_tokens: limit, stream: streams ? true : undefined }, "messages"),
+    promptJson(prompt, { ...prompt.body, model, max_tokens: limit, stream: streams ? true : undefined }, "messages"),
   faultIn: (answer) =>
     answer.type === "message" && Array.isArray(answer.content)
       ? undefined

@@ -9,7 +9,7 @@
  */
 import type { StreamEnd } from "../../../upstream/wire/ByteStream.ts"
 import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
-import type { Looking, Reader } from "../../prompts/EventRelay.ts"
+import type { EventInspector, Reader } from "../../prompts/EventRelay.ts"
 import { generatedInMessages } from "../../../protocols/conversation/Gist.ts"
 import { usageOf } from "../../../protocols/messages/Usage.ts"
 import { noUsage } from "../../../protocols/conversation/Usage.ts"
@@ -77,13 +77,13 @@ export const reader = (): Reader => {
     }
   }
 
-  const pass: Looking["pass"] = (text, at, blank) => {
+  const pass: EventInspector["pass"] = (text, at, blank) => {
     if (last !== undefined) return at
     const { end, tokens } = runOf(marks, text, at, blank)
     tokens_counted += tokens
     return end
   }
-  const looking: Looking = { look, pass }
+  const looking: EventInspector = { look, pass }
 
   return {
     take: (events, stream) => eachEvent(events, events.toString("latin1"), looking, stream),

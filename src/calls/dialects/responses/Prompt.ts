@@ -11,7 +11,7 @@ import { Schema } from "effect"
 import { addData, addImage, noteFiles, nothingAttached } from "../../prompts/Attachments.ts"
 import type { Attached } from "../../prompts/Attachments.ts"
 import { between, byHand, fits, Flag, ModelName, optional, whole } from "../../prompts/Fields.ts"
-import { isAny, read } from "../../prompts/Prompt.ts"
+import { isNonEmptyArray, read } from "../../prompts/Prompt.ts"
 import type { Read } from "../../prompts/Prompt.ts"
 
 const isInput = (input: unknown): boolean =>
@@ -73,7 +73,7 @@ const isText = (type: unknown): boolean =>
   typeof type === "string" && /^(?:input_text|output_text|text|summary_text|reasoning_text|refusal)$/.test(type)
 
 /** Returns whether an item refers to content outside the request. */
-const isElsewhere = (type: unknown): boolean =>
+const isExternal = (type: unknown): boolean =>
   type === "item_reference" || type === "compaction" || type === "context_compaction"
 
 const look = (content: unknown, attached: Attached): void => {
@@ -111,7 +111,7 @@ const attachmentsOf = ({ input, previous_response_id, ...others }: ResponsesProm
   for (const item of input) {
     const { content, output, type } = item
     if (!Array.isArray(content)) noteFiles(attached, item)
-    if (isElsewhere(type)) attached.elsewhere = true
+    if (isExternal(type)) attached.elsewhere = true
     look(content, attached)
     if (Array.isArray(output)) look(output, attached)
     else if (type === "computer_call_output") look([output], attached)
@@ -129,7 +129,7 @@ export const readResponses: Read = (prompt, json) =>
       bytes: length - attached.bytes,
       attachments: attached.count,
       attached_elsewhere: attached.elsewhere,
-      with_tools: isAny(request.tools),
+      with_tools: isNonEmptyArray(request.tools),
       names_kept: attached.by_id,
       prompts: 1,
       answers: 1,

@@ -1,5 +1,5 @@
 /** OpenAI's Responses protocol, as the engine uses it. */
-import { writtenFor } from "../../prompts/Outgoing.ts"
+import { promptJson } from "../../prompts/Outgoing.ts"
 import { serverSentEvents } from "../../prompts/Protocol.ts"
 import type { Passage, Protocol } from "../../prompts/Protocol.ts"
 import type { ValidPrompt } from "../../prompts/Prompt.ts"
@@ -15,7 +15,7 @@ import { readResponses } from "./Prompt.ts"
 import { broken, reader } from "./Relay.ts"
 
 /** Fields that refer to responses stored by the vendor. */
-const ofKept = ["previous_response_id", "conversation"] as const
+const storedFields = ["previous_response_id", "conversation"] as const
 
 /** Returns whether the input refers to items by the vendor's ids. A reference can omit its type. */
 const refers = (input: unknown): boolean =>
@@ -27,7 +27,7 @@ const refers = (input: unknown): boolean =>
 
 const refusal = ({ body }: ValidPrompt, { upstream }: Passage): InvalidRequest | undefined => {
   if (upstream.keeps_responses) return undefined
-  const field = ofKept.find((name) => (body[name] ?? null) !== null) ?? (refers(body.input) ? "input" : undefined)
+  const field = storedFields.find((name) => (body[name] ?? null) !== null) ?? (refers(body.input) ? "input" : undefined)
   return field === undefined
     ? undefined
     : InvalidRequest.of(field, "this model's upstreams store no responses: send the complete conversation in input")
@@ -63,7 +63,7 @@ export const responses: Protocol = {
   long: { names: new Set(["output", "input", "instructions", "tools"]), depth: 1 },
   refusal,
   bodyFor: (prompt, { route: { model }, upstream }, streams, limit) =>
-    writtenFor(
+    promptJson(
       prompt,
       {
         ...prompt.body,

@@ -6,7 +6,7 @@
  * - A broken or failed (`response.failed`) stream ends with an event `error`. The failure's message is not sent to the client.
  */
 import { blankLine, eachEvent, parse, passedEventMax, runOf } from "../../prompts/EventRelay.ts"
-import type { Looking, Reader } from "../../prompts/EventRelay.ts"
+import type { EventInspector, Reader } from "../../prompts/EventRelay.ts"
 import { generatedInResponses } from "../../../protocols/conversation/Gist.ts"
 import { usageOf } from "../../../protocols/responses/Usage.ts"
 import { noUsage } from "../../../protocols/conversation/Usage.ts"
@@ -68,13 +68,13 @@ export const reader = (notes: boolean): Reader => {
     }
   }
 
-  const pass: Looking["pass"] = (text, at, blank) => {
+  const pass: EventInspector["pass"] = (text, at, blank) => {
     if (last !== undefined) return at
     const { end, tokens } = runOf(notes ? marksOfIds : marks, text, at, blank)
     tokens_counted += tokens
     return end
   }
-  const looking: Looking = { look, pass }
+  const looking: EventInspector = { look, pass }
 
   return {
     take: (events, stream) => {
