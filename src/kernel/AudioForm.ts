@@ -8,7 +8,7 @@ export const bytesASecond = 1_000
 
 const tagHead = 10
 
-/** Returns the length in bytes of the ID3 tag at the start of a file. Returns 0 if there is no tag, or if decoders disagree about its length. */
+/** Returns the byte length of a file's ID3 tag; 0 if there is none, or if decoders disagree about its length. */
 export const tagBytesOf = (head: Buffer): number => {
   if (head.length < tagHead || head.toString("latin1", 0, 3) !== "ID3") return 0
   const sizes = head.subarray(6, tagHead)
@@ -18,7 +18,7 @@ export const tagBytesOf = (head: Buffer): number => {
   return tagHead + size
 }
 
-/** Returns whether the bytes after the tag begin with an MP3 frame that states its bit rate. */
+/** Returns whether the bytes after the tag begin with the header of an MP3 frame with a fixed bit rate. */
 export const isMp3 = (head: Buffer): boolean => {
   if (head.length < 4 || head[0] !== 0xff) return false
   const [, second, third] = head

@@ -1,4 +1,4 @@
-/** The refusal of a request when the bodies and responses of other requests have exhausted the process's byte budget. */
+/** The refusal of a request because other requests' bodies and responses have exhausted the process's byte budget. */
 import { Problem } from "./Problem.ts"
 
 export class Busy extends Problem<Busy>()("Busy", {
@@ -7,7 +7,7 @@ export class Busy extends Problem<Busy>()("Busy", {
   code: "busy"
 }) {}
 
-/** The error text if a call's response did not fit into the byte budget. The call is still charged. */
+/** The error text for a call whose response did not fit into the byte budget. The call is still charged. */
 export const noRoomForAnswer =
   "the response did not fit in memory next to other large responses; the call was charged anyway"
 

@@ -13,7 +13,7 @@ export interface SpanOutcome {
   readonly error_type: string | null
 }
 
-/** The span of one call. It ends when the call is settled. For a streamed call, the request's own span has already ended by then. */
+/** A call's span. It ends when the call is settled or held. For a streamed call, the request's span has already ended by then. */
 export class CallSpan {
   private readonly span: Tracer.Span
   private readonly nanos: () => bigint

@@ -1,7 +1,7 @@
 /** The caller that a credential identifies. For HTTP requests, `people/auth/Credentials` creates it. Embedders create it themselves. */
 import type { AccountId, ApplicationId, TenantId } from "./Ids.ts"
 
-/** Labels of a request, for usage records and budgets. */
+/** A request's labels, for usage records and budgets. */
 export interface Labels {
   /** One `name=value` per line, in ascending order. */
   readonly tags?: string | undefined
@@ -16,7 +16,7 @@ export interface Caller {
   /** The application that owns the API key; `null` for a user token. */
   readonly application_id: ApplicationId | null
   readonly credential: "user_token" | "api_key"
-  /** Whether the team pool is charged first. This applies to tokens issued by the OAuth code exchange. */
+  /** Whether the team pool is charged first, as for tokens issued by the OAuth code exchange. */
   readonly team_first: boolean
   /** The token's OAuth client; absent for a user's own sign-in and for an API key. */
   readonly oauth_client?: string
@@ -26,13 +26,13 @@ export interface Caller {
   readonly allowed_models?: ReadonlyArray<string>
   /** For a run's key: the run and its ancestors. `application_id` then identifies their API key. */
   readonly runs?: ReadonlyArray<string>
-  /** The key's labels and the request's own (`Labels`). A request cannot override the key's labels. */
+  /** The labels of the key and the request (`Labels`). A request cannot override the key's labels. */
   readonly labels?: Labels
   /** Whether the tenant has enabled tags for the sessions and agents that coding agents send in headers. */
   readonly attribution?: true
 }
 
-/** Returns whether the caller may call this model, identified by its name in usage records. */
+/** Returns whether the caller may call a model, identified by its name in usage records. */
 export const mayCall = ({ allowed_models }: Pick<Caller, "allowed_models">, model: string): boolean =>
   allowed_models === undefined || allowed_models.includes(model)
 
@@ -48,5 +48,5 @@ export const holderOf = ({ application_id, oauth_client }: Pick<Caller, "applica
 /** The holder for a user's own sign-ins. */
 export const signedIn = "sign_in"
 
-/** A caller's account and tenant, for methods that make no charge. */
+/** A caller's account and tenant, for methods that do not charge. */
 export type Actor = Pick<Caller, "account_id" | "tenant_id">

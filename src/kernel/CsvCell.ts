@@ -6,5 +6,5 @@ export const quoted = (text: string): string => (/[",;\t\r\n]/.test(text) ? `"${
 /** Characters that begin a formula in a spreadsheet, including the full-width forms that East Asian versions accept. */
 const beginsFormula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
 
-/** Writes a cell so that no spreadsheet treats it as a formula. Text that begins like a formula gets a leading apostrophe. */
+/** Writes a CSV cell (RFC 4180) that no spreadsheet treats as a formula. Text that begins like a formula gets a leading apostrophe. */
 export const cell = (text: string): string => quoted(beginsFormula.test(text) ? `'${text}` : text)

@@ -1,7 +1,4 @@
-/**
- * JSON numbers with more digits than a double can represent. They are stored as `Decimal`. Unlike `JSON.stringify`, `write` preserves all their
- * digits.
- */
+/** JSON numbers with more digits than a double can represent. Unlike `JSON.stringify`, `write` preserves all their digits. */
 
 /** A number that retains its literal, such as `999999998.999999812`. */
 export class Decimal {

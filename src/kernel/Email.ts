@@ -1,4 +1,4 @@
-/** Email addresses on the wire. They are trimmed and lowercased before accounts store them. */
+/** Email addresses on the wire. Decoding trims and lowercases them. */
 import { Schema } from "effect"
 
 const rule = "must be an email address"

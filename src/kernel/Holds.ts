@@ -5,7 +5,7 @@
 import { Context, Effect } from "effect"
 
 export interface HoldsContract {
-  /** Claims one of `most` slots for the key. Returns a function that releases the slot once, or `undefined` if no slot is free. */
+  /** Claims one of the key's `most` slots. Returns an idempotent function that releases the slot, or `undefined` if no slot is free. */
   readonly take: (key: string, most: number) => Effect.Effect<(() => void) | undefined>
 }
 

@@ -30,7 +30,7 @@ export const ApplicationId = Schema.String.pipe(Schema.brand("ApplicationId"))
 export type RunId = typeof RunId.Type
 export const RunId = Schema.String.pipe(Schema.brand("RunId"))
 
-/** A metered call that has been admitted. The id of its usage record has the same characters after `use_`. */
+/** An admitted call. Its usage record's id has the same characters after `use_`. */
 export type CallId = typeof CallId.Type
 export const CallId = Schema.String.pipe(Schema.brand("CallId"))
 

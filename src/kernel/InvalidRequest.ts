@@ -1,4 +1,4 @@
-/** The refusal of a request with an invalid field. Every domain uses it. */
+/** The refusal of a request with an invalid field. */
 import { ParseResult, Schema } from "effect"
 import { Problem } from "./Problem.ts"
 
@@ -16,7 +16,7 @@ const ruleOf = ({ message, path }: Pick<ParseResult.ArrayFormatterIssue, "path" 
     "Expected an object, actual "
   )
 
-/** The invalid field and the rule that it breaks. An empty field stands for the request itself. */
+/** The invalid field and the rule that it violates. An empty field stands for the request itself. */
 export const BrokenRule = { field: Schema.String, rule: Schema.String } as const
 
 export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", {
@@ -30,7 +30,7 @@ export class InvalidRequest extends Problem<InvalidRequest>()("InvalidRequest", 
     return new InvalidRequest({ field, rule, message: `${field === "" ? "the request" : field}: ${rule}` })
   }
 
-  /** Reports the first invalid field and the rule that it breaks. */
+  /** Reports the first invalid field and the rule that it violates. */
   static ofIssues(issues: ReadonlyArray<Pick<ParseResult.ArrayFormatterIssue, "path" | "message">>): InvalidRequest {
     const [issue] = issues
     const field = shortened(issue?.path.map(String).join(".") ?? "")

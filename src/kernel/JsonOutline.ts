@@ -43,7 +43,7 @@ export class JsonOutline {
   private readonly places: Array<Place> = []
   private readonly pieces: Array<Buffer> = []
   private size = 0
-  /** The outline's size up to the first byte of the current outermost member's value; -1 outside such values. */
+  /** The outline's size up to the first byte of the current outermost member's value; -1 outside these values. */
   private member = -1
   private before = 0
   private depth = 0
@@ -102,7 +102,7 @@ export class JsonOutline {
     this.before += chunk.length
   }
 
-  /** Returns the outline's bytes. They might not be valid JSON. */
+  /** Returns the outline's bytes, which might not be valid JSON. */
   get bytes(): Buffer {
     return Buffer.concat(this.pieces)
   }
@@ -123,7 +123,7 @@ export class JsonOutline {
     }
   }
 
-  /** Returns the positions of the emptied values, in order. */
+  /** Returns the positions of the emptied values of long members, in order. */
   get emptied(): ReadonlyArray<Place> {
     return this.places
   }
@@ -183,7 +183,7 @@ export class JsonOutline {
     }
   }
 
-  /** Returns whether a value begins here that might have to be emptied. */
+  /** Returns whether a value that might have to be emptied begins here. */
   private beginsMember(kind: number): boolean {
     return (
       (kind === string || kind === opensObject || kind === opensList) &&

@@ -1,13 +1,13 @@
 /**
- * The labels of a call: its tags and its end user. They are read from the key, the headers and the body, in this order of precedence. The first
- * source that states a tag or an end user wins.
+ * A call's labels: its tags and its end user. They are read from the key, the headers and the body, in this order of precedence. The first source
+ * that sets a tag or an end user wins.
  *
  * Where the specification is silent:
  * - A call may have up to 8 tags, including those of its key, with a total of at most 1,024 bytes. A name must consist of 1 to 64 characters from
  *   `A-Z a-z 0-9 _ . -`. A value must consist of 1 to 128 printable characters, and in `X-Tags` these must be ASCII without commas. A value can
  *   contain `=`. Spaces around a pair are ignored.
  * - In OpenAI's `metadata`, an entry is a tag if its name is a valid tag name and its value is a string. Other entries are passed on without becoming
- *   tags, because vendors allow them. Too many tags, or a value that is too long, are refused with 400, as in `X-Tags`.
+ *   tags, because vendors allow them. Too many tags, or a value that is too long, are rejected with 400, as in `X-Tags`.
  * - In LiteLLM's `metadata.tags`, `name=value` and `name:value` are tags. A bare word becomes the tag `word=true`, so an array can contain several
  *   words.
  * - The end user is the first of `safety_identifier`, `user` and Anthropic's `metadata.user_id` that is not empty. A string with more than 128
@@ -64,7 +64,7 @@ export const isTag = (tag: string): boolean => {
 export const tagsOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(text === "" ? [] : text.split("\n").map(pairOf))
 
-/** Returns the value of a tag in stored tags, or an empty string if they do not contain the tag. */
+/** Returns a tag's value in stored tags, or an empty string if they do not contain the tag. */
 export const valueIn = (text: string, name: string): string => {
   const line = text.split("\n").find((one) => one.startsWith(`${name}=`))
   return line === undefined ? "" : line.slice(name.length + 1)
@@ -112,7 +112,7 @@ export const mergedWithin = (first: Labels | undefined, then: Labels): Labels =>
 
 const isTooMuch = (tags: string): boolean => read(tags).size > tagsMax || isLong(tags)
 
-/** The labelled callers derived from each caller. Equal labels yield the same object, because other caches use it as a key. */
+/** The labelled callers derived from each caller. Equal labels yield the same object, because other caches use the object as a key. */
 const known = new WeakMap<Caller, Map<string, Caller>>()
 const knownMax = 1_000
 
@@ -133,7 +133,7 @@ const labelled = (caller: Caller, labels: Labels, field: string): Caller | Inval
   return made
 }
 
-/** Adds a tag. Returns a refusal if the tag is invalid, has two values or exceeds the number of tags. */
+/** Adds a tag. Returns a refusal if the tag is invalid, has two values or exceeds the maximum number of tags. */
 const put = (tags: Tags, field: string, name: string, value: string): InvalidRequest | undefined => {
   if (!isName(name)) return InvalidRequest.of(field, `must have ${nameRule}`)
   if (!isText(value)) return InvalidRequest.of(field, `must have ${valueRule}`)
@@ -189,7 +189,7 @@ const attributed = (caller: Caller, request: Headers): Caller => {
   return one
 }
 
-/** Adds a tag if there is room for it and no other tag has its name. */
+/** Adds a tag if it fits within the limits. An existing tag with this name takes precedence. */
 const withTag = (caller: Caller, name: string, value: string): Caller => {
   const made = labelled(caller, { tags: `${name}=${value}` }, name)
   return made instanceof InvalidRequest ? caller : made

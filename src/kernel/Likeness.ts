@@ -1,6 +1,6 @@
 /** Suggests similar names for a misspelled name. */
 
-/** Finds up to three similar names by comparing pairs of letters, best match first. `least` is the minimum similarity, from 0 to 1. */
+/** Finds up to three similar names by comparing pairs of letters, best match first. Less similar names are omitted. */
 export const nearest = (word: string, names: ReadonlyArray<string>, least: number): ReadonlyArray<string> => {
   const wanted = pairsOf(word)
   return names

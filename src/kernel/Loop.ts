@@ -19,14 +19,14 @@ export type LoopEvent =
 
 export type LoopListener = (loop: string, event: LoopEvent) => void
 
-/** Observes every loop, by name. Loops call it at the start and end of each iteration, so it must return immediately. */
+/** Observes every loop, by name. Loops call the listener synchronously at the start and end of each iteration, so it must be fast. */
 export class LoopObserver extends Context.Reference<LoopObserver>()("tollgate/kernel/LoopObserver", {
   defaultValue: (): LoopListener => () => {}
 }) {}
 
 /**
- * A handle that starts a job's next iteration early: immediately, or right after the current iteration. A call before the loop runs takes effect in
- * the loop's first pause. Several calls before an iteration start only one iteration.
+ * A handle that ends a loop's pause early, except the pause after a failure. A call during an iteration, or before the loop runs, ends the next
+ * pause. Several calls before then count as one.
  */
 export interface Waker {
   readonly wake: Effect.Effect<void>
@@ -50,12 +50,12 @@ export interface LeadershipContract {
   readonly onWake: (loop: string, wake: () => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** Decides which node runs the loops; `undefined` for a single process. */
+/** Determines which node runs the loops; `undefined` for a single process. */
 export class Leadership extends Context.Reference<Leadership>()("tollgate/kernel/Leadership", {
   defaultValue: (): LeadershipContract | undefined => undefined
 }) {}
 
-/** Services of this process that were replaced. Their loops have stopped, and they are finishing their open work (`app/Deployment`). */
+/** Reports the end of this process's replaced services, which stop their loops and finish their open work (`app/Deployment`). */
 export interface HandoversContract {
   /** Calls `takeOver` once replaced services have finished. */
   readonly on: (takeOver: () => void) => Effect.Effect<void, never, Scope.Scope>
@@ -70,7 +70,7 @@ export class Handovers extends Context.Reference<Handovers>()("tollgate/kernel/H
 export interface Job {
   /** The name in logs and metrics, such as `outbox`. */
   readonly name: string
-  /** Performs the due work, in one iteration. Returns the pause before the next iteration, or `undefined` to wait until the job is woken. */
+  /** Performs one iteration. Returns the pause before the next one, or `undefined` to wait until the job is woken. */
   readonly turn: Effect.Effect<Duration.DurationInput | undefined, unknown>
   /** Starts iterations early. Absent if nothing wakes the job during a pause. */
   readonly waker?: Waker
@@ -87,10 +87,10 @@ export interface Job {
 const pauseFirst = 1_000
 const pauseLast = 5_000
 
-/** The minimum pause between two wake-ups that a node sends to the leader. */
+/** The minimum pause between the wake-ups that a node sends to the leader. */
 const wakePause = Duration.seconds(1)
 
-/** Registers `takeOver` for the work of other nodes and of replaced services. Returns whether such work can exist. */
+/** Registers `takeOver` for the work of other nodes and replaced services. Returns whether there can be other nodes or replaced services. */
 const followed = Effect.fnUntraced(function* (
   { name, waker }: Job,
   leadership: LeadershipContract | undefined,
@@ -181,7 +181,7 @@ export const layer = <Self, Service>(
   Layer.scopedDiscard(Effect.flatMap(tag, (service) => Effect.forEach(jobsOf(service), fork, { discard: true })))
 
 /**
- * Handles each item separately. An item that fails or dies is logged with its id and does not affect the others. Returns the number of failed items.
+ * Handles each item separately. An item that fails or dies is logged with its id and does not affect the others. Returns the failure count.
  */
 export const each = <A, E, R>(
   loop: string,

@@ -9,7 +9,7 @@ export interface MinuteLimit {
   readonly take: (account: string, now: number) => Effect.Effect<number | undefined>
 }
 
-/** `most` is the number of requests per minute. `name` separates the limit's counters from those of other limits. */
+/** Creates a limit of `most` requests per minute. `name` separates its counters from those of other limits. */
 export const make = (name: string, most: number): Effect.Effect<MinuteLimit> =>
   Effect.map(counts, ({ add }) => ({
     take: (account, now) =>

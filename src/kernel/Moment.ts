@@ -1,4 +1,4 @@
-/** Instants. In code and rows, they are whole milliseconds since 1970. On the wire, they are ISO 8601 strings in UTC, with milliseconds. */
+/** Instants. In code and rows, they are Unix times in milliseconds. On the wire, they are ISO 8601 strings in UTC, with milliseconds. */
 import { ParseResult, Schema } from "effect"
 
 // RFC 3339 requires a date, a time with seconds, and an offset. This pattern also accepts a bare date, for the start of that day in UTC.

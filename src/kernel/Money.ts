@@ -1,6 +1,6 @@
 /**
- * Money as exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD). They are decimal literals on the wire and text in database rows. Every `bigint`
- * in this code base is money or a unit price (`Price`).
+ * Money as exact integers of nano-USD (10^-9 USD; 1 credit = 1 USD). Amounts are decimal literals on the wire, and are read from database rows as
+ * text.
  *
  * Where the specification is silent:
  * - Money appears as a JSON number with all its digits. An amount that a double cannot represent (possible only above 8 million USD) is a
@@ -79,5 +79,5 @@ export const Usd: Schema.Schema<Nano, number | Decimal> = Schema.transformOrFail
   }
 ).annotations({ identifier: "Usd", jsonSchema: { type: "number", description: "USD; 1 credit = 1 USD" } })
 
-/** Reads money from a row. The column must be selected as `CAST(column AS TEXT)`, because a driver's number would lose digits above 2^53. */
+/** Reads money from a row. The column must be selected as `CAST(column AS TEXT)`, because the driver's numbers lose digits above 2^53. */
 export const fromRow = (text: string): Nano => BigInt(text)

@@ -1,5 +1,5 @@
 /**
- * Splits long work on the main thread into slices, so that other work waits for at most one slice. If other work needs time, it gets as much as the
+ * Splits long work on the main thread into slices, so that other work waits for at most one slice. Under load, other work gets as much time as the
  * slices.
  */
 import { Effect } from "effect"
@@ -13,11 +13,11 @@ export interface Range {
 /** The number of records per slice. A slice of this size takes a millisecond or two. */
 export const pieceSize = 2048
 
-/** Reads a range slice by slice, in order. It calls `turn` before every slice except the first. */
+/** Reads a range slice by slice, in order, with a `turn` between slices. */
 export const inPieces = <A, E>(range: Range, read: (piece: Range) => Effect.Effect<A, E>, size = pieceSize) =>
   allInPieces([range], read, size)
 
-/** Reads several ranges slice by slice, in order. It calls `turn` before every slice except the first. */
+/** Reads several ranges slice by slice, in order, with a `turn` between slices. */
 export const allInPieces = <R extends Range, A, E>(
   ranges: ReadonlyArray<R>,
   read: (piece: R) => Effect.Effect<A, E>,
@@ -52,11 +52,9 @@ let scheduled = false
 
 /** How long slices have run since other work last received its share, in milliseconds. */
 let owed = 0
-/** The time that slices must have run before they pause, in milliseconds. A shorter run does not justify a pause of at least a millisecond. */
+/** The minimum time owed before slices pause, in milliseconds. A shorter time does not justify a pause of at least a millisecond. */
 const owedLeast = 4
-/**
- * The maximum time counted for a slice, in milliseconds. A longer slice only waited, for a disk or in a stopped process, and needs no extra pause.
- */
+/** The maximum time owed, in milliseconds. A longer slice has only waited, for a disk or in a stopped process, and needs no longer pause. */
 const owedMost = 250
 /** The share of the owed time that other work always receives. How much of it other work uses shows whether it needs more. */
 const restLeast = 1 / 4
@@ -65,8 +63,8 @@ let began = 0
 let ended = loopTime()
 
 /**
- * Yields to all other work. All split work together runs only one slice between two polls of the sockets, so its tasks alternate. A call needs
- * several polls. Slices therefore pause for a quarter of the time that they ran. The pause grows up to the full time while other work is active for
+ * Yields to all other work. Only one slice of all split work runs between two socket polls, so split tasks alternate. A call needs several polls.
+ * Slices therefore pause for a quarter of the time that they ran. The pause grows up to the full time while other work is active for
  * more than half of the pause. Effect's `yieldNow` would continue before the event loop polls the sockets.
  */
 export const turn: Effect.Effect<void> = Effect.async<void>((resume) => {

@@ -1,5 +1,5 @@
 /**
- * Unit prices. They are exact integers of 10^-18 USD, because a price such as 37.5 nano-USD per token is finer than money. A charge is summed exactly
+ * Unit prices, as exact integers of 10^-18 USD, because a price such as 37.5 nano-USD per token is finer than money. A charge is summed exactly
  * and then rounded once, half-up to nano-USD.
  */
 import { ParseResult, Schema } from "effect"
@@ -11,7 +11,7 @@ export type UnitPrice = bigint & { readonly UnitPrice: unique symbol }
 
 const attoInNano = 1_000_000_000n
 
-/** A number of units at a price. `units` is a whole number of tokens, characters, images or milliseconds. */
+/** A number of units at a unit price. `units` is a whole number, for example of tokens, characters, images or milliseconds. */
 export interface Line {
   readonly units: number
   readonly price: UnitPrice
@@ -23,21 +23,21 @@ export const charge = (lines: ReadonlyArray<Line>): Nano => {
   return divideHalfUp(atto, attoInNano)
 }
 
-/** Returns the number of units that `amount` buys at the price, or `Infinity` if they are free or the number exceeds a safe integer. */
+/** Returns the number of units that `amount` buys, or `Infinity` if they are free or the number is not a safe integer. */
 export const affordable = (amount: Nano, price: UnitPrice): number => {
   const units = price === 0n ? undefined : (amount * attoInNano) / price
   return units === undefined || units > BigInt(Number.MAX_SAFE_INTEGER) - 1n ? Number.POSITIVE_INFINITY : Number(units)
 }
 
-/** Formats the price of one unit in USD as a decimal string, such as `0.00000015`. */
+/** Formats the price per unit in USD as a decimal string, such as `0.00000015`. */
 export const toDecimal = (price: UnitPrice): string => {
   const fraction = (price % 10n ** 18n).toString().padStart(18, "0").replace(/0+$/, "")
   return `${price / 10n ** 18n}${fraction === "" ? "" : `.${fraction}`}`
 }
 
 /**
- * Creates the schema of a price in the configuration. The price is a decimal string or number of USD per `units` units and is exact to 10^-18 USD per
- * unit.
+ * Creates a schema for a price in the configuration: a decimal string or number in USD per `units` units. The price per unit is rounded to 10^-18
+ * USD.
  */
 export const UsdPer = (units: 1 | 1_000 | 1_000_000): Schema.Schema<UnitPrice, string | number> => {
   const places = 18 - String(units).length + 1

@@ -23,7 +23,7 @@ export interface ProblemBody {
   readonly details?: { readonly [key: string]: unknown }
 }
 
-/** Optional values of an instance, besides its fields. */
+/** An instance's optional values, besides its fields. */
 export interface ProblemWords {
   /** Overrides the error text of the class. */
   readonly message?: string
@@ -34,7 +34,7 @@ export interface ProblemWords {
 export interface ProblemInstance<Tag extends string> extends Cause.YieldableError {
   readonly _tag: Tag
   readonly status: number
-  /** The code of the body; `undefined` if the specification does not define one. */
+  /** The body's code; `undefined` if the class declares none. */
   readonly code: string | undefined
   readonly body: ProblemBody
   readonly retry_after: number | undefined
@@ -64,7 +64,7 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly code?: string
   /** Matches the error texts that instances set. Without a code, a client recognizes the problem by its status and text. */
   readonly like?: RegExp
-  /** The data of an instance. It is encoded as `details` unless `details` is declared. */
+  /** An instance's data. It is encoded as `details` unless `details` is declared. */
   readonly fields?: Fields
   /**
    * How `details` is produced: by a schema that converts the fields, or as one object for all instances. An empty object is omitted. If `details` is
@@ -74,7 +74,7 @@ export interface Declared<Fields extends Schema.Struct.Fields> {
   readonly headers?: (fields: Schema.Struct.Type<Fields>) => ProblemInstance<string>["headers"]
 }
 
-/** The member names that every instance already uses. */
+/** The member names that all instances already use. */
 type Reserved = Exclude<keyof ProblemInstance<string> | keyof ProblemWords, symbol>
 
 /** A type error for a field with a reserved name. The compiler prints the text of the impossible property. */

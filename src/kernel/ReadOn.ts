@@ -1,13 +1,13 @@
 /**
- * Waits for external work that can cost money. If the waiting fiber is interrupted, the work can continue, so that the books record its outcome.
- * `ReadsOn` determines for how long.
+ * Waits for external work that can cost money. If the waiting fiber is interrupted, the work can continue, so that the books record its outcome. A
+ * policy determines for how long.
  */
 import { Cause, Effect, FiberId, HashSet } from "effect"
 
-/** How long reading continues, in milliseconds: for a stream, after its caller has disconnected; for any call, after its host has begun to close. */
+/** How long reading continues, in milliseconds: for a stream after its caller has disconnected, for other calls after the host begins to close. */
 export const readOnFor = 10_000
 
-/** The calls that are read to the end after their caller has disconnected. When the host begins to close, they get another `readOnFor`. */
+/** Calls that are read to their end after the caller has disconnected. When the host begins to close, they get another `readOnFor`. */
 export class ToItsEnd {
   private closing = false
   private readonly works = new Set<() => void>()
@@ -71,7 +71,7 @@ export class Work<A, E> {
     this.waiter?.(outcome)
   }
 
-  /** Returns whether the work was aborted without an outcome, because its caller had disconnected. */
+  /** Returns whether the work was aborted without an outcome. */
   get isLeft(): boolean {
     return this.aborted && this.outcome === undefined
   }
@@ -91,9 +91,9 @@ export class Work<A, E> {
 
   /**
    * Begins the work and waits for its outcome. The wait can be interrupted even in an uninterruptible region. An interruption aborts work that has
-   * not `started`, and any work if `reads_on` is `false`. Otherwise, reading continues as long as `ReadsOn` allows. The result is then the outcome if
-   * the work succeeds, or the interruption if it fails or is aborted. Work that `started` before this call continues even if the caller has already
-   * disconnected.
+   * not `started`, and any work if `reads_on` is `false`. Otherwise, reading continues as long as the policy allows. The result is then the outcome
+   * if the work succeeds, or the interruption if it fails or is aborted. Work that `started` before this call continues even if the caller has
+   * already disconnected.
    */
   done(begin: (work: this) => void): Effect.Effect<A, E> {
     if (this.stop !== undefined) {
@@ -124,7 +124,7 @@ export class Work<A, E> {
     const { reads_on } = this
     if (this.stop === undefined || reads_on === false) {
       const started = this.stop !== undefined
-      // Cancel work that has not started, for example while the request is still connecting.
+      // If the work has not started, for example because the request is still connecting, this cancels it.
       this.abort()
       return Effect.failCause(started ? cause : Cause.parallel(cause, Cause.interrupt(notStarted)))
     }

@@ -6,7 +6,7 @@ export interface Room {
    * waiting for bytes.
    */
   readonly reserve: (bytes: number) => boolean
-  /** Takes additional bytes if the budget allows them. Returns whether they were taken. */
+  /** Takes additional bytes if the budget allows them. Returns whether it does. */
   readonly take: (bytes: number) => boolean
   /**
    * Raises the share to a total of `bytes` in one step, so that two responses never wait for each other. Returns `undefined` if the bytes are

@@ -1,4 +1,4 @@
-/** The facts that identify the deployment: `service_name` and `public_url` from the configuration file, and the prefix of its API keys. */
+/** The facts that identify the deployment: `service_name` and `public_url` from the configuration file, and the API key prefix. */
 import { Context, Layer, Schema } from "effect"
 import { Address, NonEmpty } from "./Setting.ts"
 
@@ -7,7 +7,7 @@ export interface ServiceFacts {
   readonly service_name: string
   /** The prefix of API keys. It must consist of letters and digits. */
   readonly key_prefix: string
-  /** The service's public URL, without a trailing slash. Links in emails begin with it, and tokens state it as their issuer. */
+  /** The service's public URL, without a trailing slash. Links in emails begin with it, and tokens name it as their issuer. */
   readonly public_url: string
 }
 

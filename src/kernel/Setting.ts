@@ -49,7 +49,7 @@ export const Factor = Schema.transformOrFail(
 const readOnly = (ast: ParseResult.Forbidden["ast"], value: unknown) =>
   ParseResult.fail(new ParseResult.Forbidden(ast, value, "settings cannot be encoded"))
 
-/** Converts an entry of the file to the form that the service uses. */
+/** Converts a file entry to the form that the service uses. */
 export const readAs = <A, I, B extends object>(
   entry: Schema.Schema<A, I>,
   read: (entry: A) => B
@@ -64,7 +64,7 @@ export const readAs = <A, I, B extends object>(
     }
   )
 
-/** Creates the schema of an array of entries with distinct ids, none of them `reserved`. */
+/** Creates a schema for an array of entries with distinct ids, none of them `reserved`. */
 export const distinct = <A extends { readonly id: string }, I>(
   entry: Schema.Schema<A, I>,
   reserved: ReadonlyArray<string> = []
@@ -85,7 +85,7 @@ const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/
 
 /**
  * Reads the secret from the environment variable named in the `entry` of the file. Returns `undefined` if the entry is absent. Fails if the variable
- * is not set. The error repeats the name only if it looks like the name of a variable, because an operator might have written the secret itself.
+ * is not set. The error repeats the name only if it looks like a variable name, because an operator might have written the secret itself.
  */
 export const secretOf = (
   entry: string,

@@ -21,5 +21,5 @@ export const completionDetails = ["reasoning_tokens", "completion_audio_tokens",
 export const detailNames = [...promptDetails, ...completionDetails] as const
 export type TokenDetail = (typeof detailNames)[number]
 
-/** The number of tokens of each kind. A missing kind means 0. */
+/** The token count of each kind. A missing kind means 0. */
 export type TokenDetails = { readonly [Name in TokenDetail]?: number }

@@ -29,7 +29,7 @@ export class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly me
 
 const failed = (message: string) => new BackupFailed({ message })
 
-/** Checks that the file exists and contains books, and returns its newest migration. */
+/** Fails unless the file exists and contains books. */
 const held = (file: string) =>
   Effect.filterOrFail(
     Opening.look(file, { writing: false }),
@@ -37,7 +37,7 @@ const held = (file: string) =>
     (applied) => failed(applied === undefined ? `${file} does not exist` : `${file} contains no books`)
   )
 
-/** Writes a consistent copy of `file` to `to`. Other programs may write to `file` during the copy. */
+/** Writes a consistent copy of `file` to `to`, which must not exist. Other programs may write to `file` meanwhile. */
 export const backup = (file: string, to: string): Effect.Effect<void, BackupFailed | DatabaseUnusable> =>
   Effect.gen(function* () {
     yield* held(file)
@@ -56,7 +56,7 @@ export const backup = (file: string, to: string): Effect.Effect<void, BackupFail
 
 const ownFiles = (file: string) => ["", "-wal", "-shm", "-journal", ".lock"].map((tail) => file + tail)
 
-/** Returns the name for an unfinished copy. Removes unfinished copies of stopped processes. */
+/** Returns the name for the unfinished copy, and removes unfinished copies of stopped processes and of this one. */
 const partOf = (to: string): string => {
   const prefix = `${basename(to)}.part-`
   for (const name of readdirSync(dirname(to))) {
@@ -89,7 +89,7 @@ const copy = (file: string, to: string) =>
 const isWriting = (cause: unknown): boolean =>
   /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY)|E)/.test(Opening.faultOf(cause)?.code ?? "")
 
-/** Gives the finished copy its name. Fails if another file has claimed that name in the meantime. */
+/** Gives the finished copy its name. Fails if a file with that name exists by now. */
 const publish = (part: string, to: string) =>
   Effect.try({
     try: () => {
@@ -121,7 +121,7 @@ export const damage = Effect.gen(function* () {
   return damaged.map((message): Finding => ({ check: "file", id: "", expected: "ok", found: message, message }))
 }).pipe(Effect.orDie)
 
-/** Finds the faults of a file: its damage or, if there is none, the findings of `verify`. */
+/** Returns a file's damage or, if there is none, the findings of `verify`. */
 const check = (verify: Verify) =>
   Effect.flatMap(damage, (damaged) => (damaged.length > 0 ? Effect.succeed(damaged) : verify))
 
@@ -185,7 +185,7 @@ const replace = (file: string, fresh: string, now: number): string | undefined =
   return previous
 }
 
-/** Checkpoints the database into a single file. */
+/** Checkpoints the database into a single file, if possible. */
 const fold = (file: string): void => {
   try {
     const db = new Sqlite(file, { timeout: 5_000 })

@@ -1,12 +1,11 @@
 /**
- * Copies the books row by row from one engine to the other, and compares both copies.
+ * Copies the books row by row from one engine to the other, and compares the copy with the source.
  *
  * Where the specification is silent:
  * - Tables are copied one by one, in slices by primary key. Each slice is one transaction on the target that also stores the progress
  *   (`tollgate_sql_copy`), so an interrupted copy can continue. While that table exists, no other command uses the target.
- * - The source is locked against writes while it is copied and compared. If the source was written to after the copy was interrupted, the copy starts
- *   over.
- * - PostgreSQL cannot store a NUL character in a string, so the copy replaces it with U+FFFD and reports it. A NUL character in a key is refused.
+ * - The source is locked against writes while it is copied and compared. If the source was written to after an interruption, the copy starts over.
+ * - PostgreSQL cannot store a NUL character in a string, so it is replaced with U+FFFD and reported. A NUL character in a key is refused.
  * - A host's own tables in the same SQLite database are not copied.
  */
 import { Data, Effect } from "effect"
@@ -22,17 +21,17 @@ import * as SqliteEnd from "../../storage/copy/SqliteEnd.ts"
 import { keyOf, sliceOf } from "../../storage/copy/Tables.ts"
 import type { End, Row, Source, Table, Target } from "../../storage/copy/Tables.ts"
 
-/** The copy is refused. The message is for the operator. */
+/** The copy was refused or failed. The message is for the operator. */
 export class CopyRefused extends Data.TaggedError("CopyRefused")<{ readonly message: string }> {}
 
 const refused = (message: string) => new CopyRefused({ message })
 
-/** The direction of a copy, from a file to a server or back. */
+/** A copy's direction: from a file to a server, or back. */
 export type Move =
   | { readonly from: SqliteFile; readonly to: PostgresDatabase }
   | { readonly from: PostgresDatabase; readonly to: SqliteFile }
 
-/** Returns the direction of a copy, or `undefined` if both databases use the same engine. */
+/** Returns the copy's direction, or `undefined` if both databases use the same engine. */
 export const moveOf = (from: Location, to: Location): Move | undefined =>
   from.engine === "sqlite"
     ? to.engine === "postgres"
@@ -45,16 +44,16 @@ export const moveOf = (from: Location, to: Location): Move | undefined =>
 export interface Progress {
   readonly rows: number
   readonly of: number
-  /** The rows that an earlier run copied. */
+  /** The number of rows that an earlier run copied. */
   readonly before: number
 }
 
 export type Report = (what: "copied" | "compared", progress: Progress) => Effect.Effect<void>
 
-/** How a copy begins: new, resumed, or anew because the source has changed. */
+/** How a copy begins: for the first time, resumed, or from the start because the source has changed. */
 export type Beginning = "new" | "resumed" | "anew"
 
-/** Both databases, migrated, and locked for this process until the scope closes. */
+/** Both databases. The source is locked against writes until the scope closes. */
 export interface Opened {
   readonly move: Move
   readonly source: Source
@@ -75,7 +74,7 @@ export const open = (move: Move): Effect.Effect<Opened, DatabaseUnusable, Scope.
         return { move, source, target, tables: target.tables }
       })
 
-/** Converts an error to a refusal. An engine's own errors are explained in a sentence. */
+/** Converts an error to a refusal. An engine's errors are explained in a sentence. */
 const refusedBy =
   (location: Location) =>
   (error: unknown): CopyRefused =>
@@ -130,7 +129,7 @@ const behind = (table: Table, done: Done, slice: ReadonlyArray<Row>): Done => ({
   ...(slice.length > 0 && { after: keyOf(table, slice.at(-1)!) })
 })
 
-/** Writes a slice while it reads the next slice, and returns the next slice. `done` is the progress after this slice. */
+/** Writes a slice, reads the next one meanwhile, and returns it (empty after the last). `done` is the progress after the written slice. */
 const writeAndRead = async ({ source, target }: Opened, table: Table, slice: ReadonlyArray<Row>, done: Done) => {
   let next: Promise<ReadonlyArray<Row>> | undefined
   const read = () => (next ??= source.read(table, done.after, sliceOf(table)))
@@ -141,7 +140,7 @@ const writeAndRead = async ({ source, target }: Opened, table: Table, slice: Rea
   return done.whole === true ? [] : read()
 }
 
-/** Prepares the target. Fails if it contains other books or if the versions of the databases differ. */
+/** Prepares the target. Fails if it contains other books or an unfinished copy of another source, or if the database versions differ. */
 export const begin = Effect.fnUntraced(function* (opened: Opened) {
   const { move, source, tables, target } = opened
   yield* checkColumns(opened)
@@ -172,8 +171,8 @@ export const begin = Effect.fnUntraced(function* (opened: Opened) {
 const smallMax = 50_000
 
 /**
- * Computes a fingerprint that reveals most writes to the source. The fingerprint covers the row count and last row of each table, and all rows of
- * small tables. The later comparison of all rows finds any other change.
+ * Computes a fingerprint that reveals most writes to the source. It covers each table's row count and last row, and all rows of small tables. The
+ * later comparison of all rows finds any other change.
  */
 const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =>
   at(from, async () => {
@@ -189,7 +188,7 @@ const stateOf = (from: Location, source: Source, tables: ReadonlyArray<Table>) =
 /** The columns that exist only in PostgreSQL. `settle` sets them. */
 const settledColumns: ReadonlySet<string> = new Set(["booked_at", "limits"])
 
-/** Checks that both sides have the same tables and columns. Equal columns mean equal versions. */
+/** Checks that both sides have the same tables and columns, which means that their versions are equal. */
 const checkColumns = Effect.fnUntraced(function* ({ move, source, target, tables }: Opened) {
   const columns = (location: Location, end: End) => at(location, end.columns)
   const [here, there] = [yield* columns(move.from, source), yield* columns(move.to, target)]

@@ -1,4 +1,4 @@
-/** Compares every row of a copy with its source. */
+/** Compares each row of a copy with its source. */
 import { Effect } from "effect"
 import { Digest, entriesTable } from "../ledger/audit/Digest.ts"
 import type { DigestTotals } from "../ledger/audit/Digest.ts"
@@ -8,13 +8,13 @@ import type { End, Row, Table } from "../../storage/copy/Tables.ts"
 export interface Proof {
   readonly rows: number
   readonly ledger: DigestTotals
-  /** A sentence for each table that differs, and for up to `accountsMax` accounts. */
+  /** Sentences: up to two for each table that differs, and one for each of up to `accountsMax` accounts. */
   readonly differences: ReadonlyArray<string>
 }
 
 const accountsMax = 20
 
-/** Reads both sides and compares them. Fails with the driver's error. `progress` receives the number of rows compared. */
+/** Reads both sides and compares them. Fails with the driver's error. `progress` receives the number of source rows in each slice. */
 export const compare = Effect.fnUntraced(function* (
   tables: ReadonlyArray<Table>,
   source: End,

@@ -1,4 +1,4 @@
-/** Logs facts about calls, never their content. */
+/** Logs facts about refused and failed calls, never their content. */
 import { Effect } from "effect"
 import { isProblem } from "../../kernel/Problem.ts"
 import type { CallFacts } from "../ledger/rules/Transaction.ts"
@@ -6,14 +6,14 @@ import type { CallFacts } from "../ledger/rules/Transaction.ts"
 export const refusedCall = "a call was refused"
 
 /**
- * Marks the problems that the gate has logged; the HTTP lanes log the others. The mark is a property, because Effect wraps an error inside a span in
- * a proxy. A proxy preserves properties but not identity.
+ * Marks logged problems; the HTTP lanes log the others. The mark is a property, because Effect wraps an error inside a span in a proxy, which
+ * preserves properties but not identity.
  */
 const logged = Symbol("tollgate/gate/logged")
 
 export const isLogged = (problem: object): boolean => logged in problem
 
-/** Logs a problem with a call, and marks the problem as logged. */
+/** Logs a call's problem, and marks it as logged. */
 export const told = (
   message: string,
   { application_id, model, provider, tenant_id }: CallFacts,

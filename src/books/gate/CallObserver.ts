@@ -1,6 +1,5 @@
 /**
- * Reports every settled call to the metrics. Reservations released because their process ended are not reported, because no process saw those calls
- * end.
+ * Reports settled calls to the metrics. Calls released because their run had ended are not reported, because no process observed their end.
  */
 import { Context } from "effect"
 import type { Nano } from "../../kernel/Money.ts"

@@ -1,18 +1,17 @@
 /**
- * The credit gate. A metered call runs inside `meter`, which reserves the call's upper bound on disk and gives the call an `Admission`. The call ends
+ * The credit gate. A metered call runs inside `meter`, which durably reserves the call's bound and passes the call an `Admission`. The call ends
  * exactly once, either charged or released. The types enforce this: a provider's port requires an `Admission`, only the gate creates one, and only
  * its methods return the `Metered` that `meter` expects.
  *
  * Where the specification is silent:
- * - An API key lists models by their names in usage records: a chat model's id (for `auto`, the model it chose), a search's provider, or any other
- *   tool's model. Any other model gets 403 `model_not_allowed` before anything is reserved.
- * - The bound is too low only if an upstream does more than requested. The charge is then limited to the available balance, and the record states the
- *   remainder as `uncollected`.
- * - A tool's price follows from the request (characters, images, seconds of quote, a query and its depth), so its charge never exceeds the
- *   reservation. The provider reports the seconds of a transcription, and the gate accepts them up to the reservation. A decision's tokens are
- *   accepted up to the request's bytes plus 100,000. A larger or invalid figure is charged at the bound. If there is no figure, audio is charged by
- *   its counted length or an estimate (`calls/transcription/Length`), and four bytes count as one token. The usage record marks such a charge as
- *   estimated.
+ * - An API key lists models by their names in usage records: a chat model's id (for `auto`, the selected model), a search's provider, or any other
+ *   tool's model. Calls to unlisted models get 403 `model_not_allowed` before anything is reserved.
+ * - The bound is too low only if an upstream does more than requested. The charge is then limited to the available credit, and the usage record lists
+ *   the remainder as `uncollected`.
+ * - A tool's price depends only on the request (characters, images, quoted seconds, a query and its depth), so its charge never exceeds the
+ *   reservation. A transcription is charged by the duration that the provider reports, up to the reservation. A decision's token count is accepted
+ *   up to the request's byte count plus 100,000. A larger or invalid figure is charged at the bound. Without a figure, audio is charged by its
+ *   measured or estimated length (`calls/transcription/Length`), and four bytes count as one token. The usage record marks an estimated charge.
  */
 import { Cause, Context, Duration, Effect, Exit, FiberRef, HashMap, identity, Layer, Option } from "effect"
 import type { Capability } from "../../kernel/Capabilities.ts"
@@ -65,7 +64,7 @@ export interface Claim {
   readonly model: string
   /** The upstream that is expected to serve the call. */
   readonly provider: string
-  /** The most that the call can cost. The gate reserves this much, or the balance if that is lower, but never less than `least`. */
+  /** The call's bound. The gate reserves this amount, or less if the payer or a budget has less left, but at least `least`. */
   readonly most: Nano
   readonly least: Nano
   /** The first payer who can afford this amount pays, otherwise the first who can afford `least`. The default is `least`. */
@@ -73,8 +72,8 @@ export interface Claim {
   /** The capability, for budgets that apply only to some capabilities. */
   readonly capability?: Capability | undefined
   /**
-   * The models and providers that can serve the call, beginning with `model` and `provider`. Equal claims share one array. Absent if no others can
-   * serve the call.
+   * The models and providers that can serve the call, beginning with `model` and `provider`. Absent if no others can serve it. Equal claims should
+   * share one array, because the gate's cache compares it by identity.
    */
   readonly ways?: ReadonlyArray<Way> | undefined
   /** The tokens that the call needs from its token budgets. An admitted call gets at least `least`. */
@@ -106,16 +105,16 @@ export interface Receipt {
   /** The payer's balance after the charge. */
   readonly balance: Nano
   readonly payer: Source
-  /** The call's rate limits. They are present only in the receipt passed to `answer`, and only if a budget counts the call. */
+  /** The call's rate limits. Present only in the receipt that `answer` passes to its callback, and only if a budget concerns the call. */
   readonly rates?: RatesAt | undefined
 }
 
 /**
  * The right to call a provider once, for at most `reserved`.
  *
- * The first outcome given for a call is final. If the books cannot be written, the gate retries the settlement in the background with the same
- * outcome. The response waits ten seconds for that (`SettlementPatience`), then fails with `BooksUnavailable`, although the call will still be
- * charged.
+ * A call's first outcome is final unless its settlement is rejected. If the books cannot be written, the gate retries the settlement in the
+ * background with the same outcome. The response waits for the retries (`SettlementPatience`), then fails with `BooksUnavailable`, although the call
+ * will still be charged.
  */
 export interface Admission {
   readonly [admitted]: true
@@ -124,19 +123,19 @@ export interface Admission {
   readonly payer: Source
   /** The tokens that the call may use within its budgets; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
-  /** The request limit and the token limit with the least left among the call's budgets; `undefined` if no budget counts the call. */
+  /** The request and token limits with the smallest remainders among the call's budgets; `undefined` if no budget concerns the call. */
   readonly rates: RatesAt | undefined
   /** Returns whether the budgets allow the model and provider at this index of the claim's `ways`. */
   readonly mayServe: (place: number) => boolean
   /** The refusal by the first budget that excludes a model or provider; `undefined` if none is excluded. */
   readonly barred: BudgetExceeded | RateLimitReached | undefined
-  /** Logs that this upstream failed and that the next one is tried. */
+  /** Logs an upstream's failure before the next upstream is tried. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
-  /** Makes calls that do not stream read the response to its end even if the caller disconnects. */
+  /** Reads responses of non-streaming calls to their end even if the caller disconnects. */
   readonly to_its_end: ToItsEnd
-  /** Records the vendor's id of an attempt's request, for the usage record. */
+  /** Adds the vendor's request id of an attempt to the usage record. */
   readonly servedAs: (vendor_request: string | undefined) => void
-  /** Ends the call: charge, entry, usage record and sums are on disk when this succeeds. Repeating it changes nothing. */
+  /** Ends the call. Once this succeeds, its charge, entry, usage record and sums are durable. Idempotent. */
   readonly settle: (measured: Measured) => Effect.Effect<Receipt, BooksUnavailable>
   /**
    * Works like `settle`, with statements that commit or fail with the settlement. If a statement does not match its rows, the effect fails with
@@ -151,16 +150,16 @@ export interface Admission {
     measured: Measured,
     value: (receipt: Receipt) => A
   ) => Effect.Effect<Metered<A>, BooksUnavailable>
-  /** Returns the value now, while `rest` continues the call and settles it. If `rest` ends without settling it, the call is settled as a failure. */
+  /** Returns the value and runs `rest` in the background to settle the call. If `rest` ends without an outcome, the call is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /**
    * Returns the value and leaves a `held` call open. The code that resumes the call ends it. The statements `beside` store the data for resuming the
-   * call and are written like a settlement, with retries in the background.
+   * call. They are written like a settlement, with retries in the background.
    */
   readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
 }
 
-/** The value of a call that is settled or certain to be settled. */
+/** The value of a call that is settled, held, or certain to be settled. */
 export interface Metered<A> {
   readonly [metered]: true
   readonly value: A
@@ -169,17 +168,17 @@ export interface Metered<A> {
 export interface GateContract {
   /**
    * Admits the claim and runs the call. After the admission, the call can be interrupted only while it waits for an upstream (`upstream/wire/Wire`)
-   * or inside its own `Effect.interruptible`. It is therefore settled even if its caller disconnects. A stream that has begun is read for up to ten
-   * more seconds, and any other call to its end. What was received is charged. The interrupting fiber waits for the settlement unless it uses
-   * `Effect.disconnect`. A call that fails costs 0 and leaves a record with `success: false`. The error of an interrupted call is
-   * `client_disconnected`.
+   * or inside an `Effect.interruptible`. It is therefore settled even if its caller disconnects. A stream that has begun is read for up to ten more
+   * seconds, and any other response to its end. The received part is charged. The interrupting fiber waits for the settlement unless it uses
+   * `Effect.disconnect`. A call that fails without an outcome costs 0, and its usage record has `success: false`. The `error_type` of an interrupted
+   * call is `client_disconnected`.
    */
   readonly meter: <A, E, R>(
     claim: Claim,
     call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   ) => Effect.Effect<A, E | GateRefusal, R>
   /**
-   * Refuses a caller if all sources are out of credit or the key's limit is used up. Routes that are never free check this before they read a long
+   * Refuses a caller if all sources are out of credit or the key's limit is used up. Routes without free calls can check this before reading a long
    * body. Nothing is reserved, so `meter` can still refuse.
    */
   readonly look: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
@@ -190,18 +189,18 @@ export interface GateContract {
   readonly mayPay: (caller: Caller) => Effect.Effect<void, InsufficientCredits>
   /** Returns the admission of a held call until its settlement is written. Returns `undefined` afterwards, and for a call that is not held. */
   readonly resume: (call: string) => Effect.Effect<Admission | undefined>
-  /** Returns whether a held call has ended, or the run that admitted it has ended. The code that finds this should resume the call. */
+  /** Returns whether a held call or the run that admitted it has ended. The call should then be resumed. */
   readonly isOrphan: (call: string) => Effect.Effect<boolean>
-  /** Returns whether a run has ended and its reservations must be released. It never returns true for a held call. */
+  /** Returns whether a run has ended, so that its reservations must be released. Always false for a held call's run. */
   readonly isAbandoned: (run: string) => Effect.Effect<boolean>
   /**
-   * Releases the reservations of runs that have ended, at cost 0 and with the `error_type` `interrupted`, and returns the number of these
-   * reservations. Held calls stay reserved. The layer runs this when it opens, and `layerJobs` runs it once a minute.
+   * Releases the reservations of runs that have ended, at cost 0 and with the `error_type` `interrupted`, and returns their number. Held calls stay
+   * reserved. `layer` runs this when it opens. `layerJobs` runs it once a minute and when another node's lease lapses.
    */
   readonly reclaim: Effect.Effect<number, BooksUnavailable>
   /**
-   * Notifies the gate that the host is closing. Calls of disconnected callers get ten more seconds, then they are aborted and cost nothing. Closing
-   * the layer has the same effect, but a host that first waits for its own requests should call this before the wait.
+   * Notifies the gate that the host is closing. Calls of disconnected callers get ten more seconds, then they are aborted at no cost. Closing the
+   * layer has the same effect, but a host that waits for its requests before that should call this first.
    */
   readonly closing: Effect.Effect<void>
   /** Waits until no call is running and every ended call is settled. */
@@ -219,8 +218,8 @@ export class SettlementPatience extends Context.Reference<SettlementPatience>()(
 }) {}
 
 /**
- * Called when a settlement takes longer than the patience. If it is set, the wait continues instead of failing. This suits fibers that continue to
- * wait after their caller has received a response.
+ * Called when a settlement takes longer than `SettlementPatience`. If set, the wait continues instead of failing. Use it in fibers that still wait
+ * after their caller has received a response.
  */
 export class OnLateSettlement extends Context.Reference<OnLateSettlement>()("tollgate/gate/OnLateSettlement", {
   defaultValue: (): (() => void) | undefined => undefined
@@ -230,14 +229,14 @@ export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, GateContract>(
   /** Opens the gate and releases the reservations of runs that have ended. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Gate, make).pipe(Layer.provide(Runs.layer)))
   /**
-   * Releases the reservations of runs that end later. It is needed if programs share a database, or if the database was not writable when the gate
+   * Releases the reservations of runs that end later. Required if programs share a database, or if the database was not writable when the gate
    * opened.
    */
   static readonly layerJobs = Layer.suspend(() => Layer.scopedDiscard(reclaiming).pipe(Layer.provide(Runs.layer)))
 }
 
 /**
- * The job that releases reservations. Every node runs it when another node's lease lapses. A call still ends only once, because its reservation is
+ * The job that runs `reclaim`. All nodes run it, so several can find the same reservation. A call still ends only once, because its reservation is
  * released only once.
  */
 const reclaiming = Effect.gen(function* () {
@@ -349,7 +348,7 @@ const make = Effect.gen(function* () {
       return receipt === undefined ? recorded(ending) : Effect.succeed(receipt)
     })
 
-  /** Works like `write`, but retries in the background and waits no longer than the patience. */
+  /** Works like `write`, but retries in the background. The wait is limited by `SettlementPatience`. */
   const writeLater: Books["writeLater"] = (admitted, ending) =>
     Effect.suspend(() => {
       let one = unsettled.get(ending.call)
@@ -403,7 +402,7 @@ const make = Effect.gen(function* () {
     to_its_end
   }
 
-  // This uses callbacks, because each additional fiber step costs every call a third of a microsecond.
+  // Callbacks, because each additional fiber step costs every call a third of a microsecond.
   const meter = <A, E, R>(claim: Claim, call: Asked<A, E, R>["call"]) =>
     Effect.uninterruptible(
       Effect.suspend(() =>
@@ -462,14 +461,14 @@ const make = Effect.gen(function* () {
     { claim, id, now, request_id, sources }: Asked<unknown, unknown, unknown>,
     refusal: RefusalByPosting["Reserve"] | Conflict | BooksUnavailable
   ): Effect.Effect<never, Exclude<GateRefusal, ModelNotAllowed>> => {
-    // A row that `beside` needs has just disappeared. The client can retry the entire request.
+    // A statement of `beside` did not match its rows. The client can retry the entire request.
     if (refusal._tag === "Conflict") return new BooksUnavailable()
     if (refusal._tag !== "BooksUnavailable") {
       const problem = refused(refusal, claim.least, sources, now)
       const millis = clock.unsafeCurrentTimeMillis() - now
       return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), Effect.fail(problem))
     }
-    // The reservation might have been written. If so, release it as soon as possible.
+    // The reservation might be written. If so, release it as soon as possible.
     if (refusal.maybe_written) {
       const late = new Admitted(id, now, sources[0]!, 0n, books, request_id, undefined)
       fibers.run(Effect.ignore(late.settle(failure(refusedLate))))
@@ -490,7 +489,7 @@ const make = Effect.gen(function* () {
     })
   }
 
-  /** Runs the call, and settles it as a failure if it ends without an outcome. */
+  /** Runs the call, and settles it as a failure if it fails without an outcome. */
   const ended = <A, E, R>(admitted: Admitted, called: Effect.Effect<Metered<A>, E, R>): Effect.Effect<A, E, R> =>
     Effect.matchCauseEffect(called, {
       onSuccess: ({ value }) => {
@@ -587,11 +586,11 @@ const make = Effect.gen(function* () {
   } satisfies GateContract
 })
 
-/** The maximum number of kinds of calls that are cached per caller. */
+/** The maximum number of cached call kinds per caller. */
 const kindsMax = 1_000
 
 /**
- * Creates a function that returns a claim's facts. Equal facts share one object, so that they are sent to the writer's thread only once
+ * Creates a function that returns a claim's facts. Equal facts usually share one object, so that the writer's thread receives them only once
  * (`books/ledger/write/Codec`).
  */
 const makeFacts = (): ((claim: Claim) => ClaimedFacts) => {
@@ -637,14 +636,14 @@ const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (
   return typeof value === "string" ? value : undefined
 })
 
-/** The payer in receipts that no code reads. */
+/** A placeholder for the payer in receipts that no code reads. */
 const noPayer: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
 const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPayer }
 
-/** The prefix of a held call's run. The name of the run that admitted the call follows it. */
+/** The prefix of a held call's run. The admitting run's name follows. */
 const held = "held"
 const heldBy = (run: string): string => `${held} ${run}`
-/** Returns whether a run's name marks a held call. A job resumes held calls. An earlier version wrote only the prefix. */
+/** Returns whether a run's name marks a held call. Earlier versions wrote only the prefix. */
 const isHeld = (run: string): boolean => run.startsWith(held)
 
 const reclaimPause = Duration.minutes(1)
@@ -655,7 +654,7 @@ interface Ending {
   readonly payer: Source | undefined
   readonly posting: Extract<Posting, { readonly _tag: "Settle" }> | undefined
   readonly beside: ReadonlyArray<Statement>
-  /** When the first attempt to write the settlement began, in milliseconds of process time. */
+  /** When the first attempt to write the settlement began (`performance.now()`). */
   readonly since: number
 }
 
@@ -679,7 +678,7 @@ interface Asked<A, E, R> {
 interface Books {
   readonly now: () => number
   readonly observe: ObserveCall
-  /** Builds the settlement of a call that was admitted at `at`. `payer` can be `undefined` if the call costs nothing. */
+  /** Builds a call's settlement. `at` is the admission time. `payer` can be `undefined` if the call costs nothing. */
   readonly endingOf: (
     call: string,
     payer: Source | undefined,
@@ -697,7 +696,7 @@ interface Books {
   readonly to_its_end: ToItsEnd
 }
 
-/** Reads the receipt from the results of a settlement; `undefined` if the call had already been settled. */
+/** Returns the receipt of a settlement, an empty one for a held call, or `undefined` if the call had already been settled. */
 const receiptIn = ([result]: ReadonlyArray<Result>, { payer = noPayer, posting }: Ending): Receipt | undefined =>
   result?._tag === "Settled"
     ? { usage_id: result.usage_id, charged: result.collected, balance: result.balance, payer }
@@ -715,7 +714,6 @@ const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Caus
     )
   )
 
-/** Created when a call has ended or is certain to end. */
 class MeteredValue<A> implements Metered<A> {
   declare readonly [metered]: true
   readonly value: A
@@ -738,11 +736,11 @@ class Admitted implements Admission {
   private vendor_request: string | undefined
   /** Facts for the log; `undefined` for a resumed call. */
   private readonly facts: CallFacts | undefined
-  /** Facts for the metrics; `undefined` for a call that was refused because its reservation was late. */
+  /** Facts for the metrics and the trace; `undefined` for a call that was refused because its reservation was late. */
   private readonly observed: ObservedFacts | undefined
   /** Present if traces are collected. */
   span: CallSpan.CallSpan | undefined
-  /** Present if budgets count the call. */
+  /** Present if a budget concerns the call. */
   within: Within | undefined
 
   constructor(
@@ -812,7 +810,7 @@ class Admitted implements Admission {
     return this.settled(measured, beside, identity)
   }
 
-  /** Settles the call. `use` runs as soon as the settlement arrives, because another fiber step would cost a third of a microsecond. */
+  /** Settles the call and applies `use` to the receipt, without an additional fiber step. */
   private settled<A>(
     measured: Measured,
     beside: ReadonlyArray<Statement>,
@@ -862,10 +860,10 @@ class Admitted implements Admission {
     return cause._tag === "Fail" ? exit : Effect.zipRight(abandoned(ending, cause), exit)
   }
 
-  /** Called once the settlement is written or refused. A call stays open if its settlement is refused or if the call is only held. */
+  /** Called once the settlement is written or rejected. A call stays open if its settlement is rejected or if the call is only held. */
   ended(exit: Exit.Exit<Receipt, Conflict>): void {
     if (Exit.isFailure(exit)) {
-      // The database refused the settlement. Let the call fail, because its credit would otherwise stay reserved.
+      // The settlement was rejected. Let the call fail, because its credit would otherwise stay reserved.
       if (!Cause.isInterruptedOnly(exit.cause)) this.ending = undefined
       return
     }
@@ -949,7 +947,7 @@ const refused = (
     : new InsufficientCredits({ available: 0n, required, payer, reason: "account_not_active" })
 }
 
-/** Builds the refusal by a budget. It is 429 if the budget limits open calls or counts tokens or requests per minute or hour, and otherwise 402. */
+/** Builds a budget's refusal: 429 if the budget limits open calls, or tokens or requests per minute or hour; otherwise 402. */
 const short = (
   { budget, left, limit, name, of_everyone, period, renews_at, unit }: Shortage,
   now: number
@@ -970,7 +968,7 @@ const short = (
 
 const isBarred = (sources: ReadonlyArray<Source>): boolean => sources.some(({ barred }) => barred === true)
 
-/** Builds the outcome of a failed call. It costs nothing. */
+/** Builds the outcome of a failed call, at cost 0. */
 export const failure = (error_type: string): Measured => ({
   cost: 0n,
   prompt_tokens: 0,

@@ -1,6 +1,4 @@
-/**
- * Finds the payers of a call: the billing account of the credential's tenant (`layerOwnOnly`) and those of teams (`Pooling.layerPayers`).
- */
+/** Finds a call's possible payers: the credential's tenant (`layerOwnOnly`), or also teams (`Pooling.layerPayers`). */
 import { Context, Effect, Layer } from "effect"
 import type { Caller } from "../../kernel/Caller.ts"
 import { billingAccountOf } from "../../kernel/Ids.ts"
@@ -15,14 +13,14 @@ export const ownOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * Returns the payers of a call in the order that the gate tries them. This function runs before every call, so implementations should cache their
+ * Returns a call's sources in the order that the gate tries them. This function runs before every call, so implementations should cache their
  * results. They should return the same object for equal results, because the writer caches by identity.
  */
 export class Payers extends Context.Tag("tollgate/gate/Payers")<
   Payers,
   (caller: Caller) => Effect.Effect<ReadonlyArray<Source>>
 >() {
-  /** Makes the credential's tenant pay for every call. Teams never pay for their members. */
+  /** Makes the credential's tenant the only payer. */
   static readonly layerOwnOnly = Layer.sync(Payers, () => {
     const known = new WeakMap<Caller, Effect.Effect<ReadonlyArray<Source>>>()
     return (caller: Caller) => {

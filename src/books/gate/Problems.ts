@@ -9,15 +9,15 @@ import { rateHeaders } from "./RateHeaders.ts"
 import type { RatesAt } from "./RateHeaders.ts"
 
 /**
- * The reason why no account can pay. The balance is too low, the billing account is inactive, the tenant does not let its members spend, or the API
- * key's limit has too little left.
+ * The reason why no account can pay: the balance is too low, the billing account is inactive or missing, the tenant does not let its members spend,
+ * or the API key's limit has too little left.
  */
 const Reason = Schema.Literal("balance", "account_not_active", "members_may_not_spend", "key_limit")
 
 const fields = {
-  /** The most credit that any payer has left, or the unused part of the API key's limit, in nano-USD; 0 if no account may pay. */
+  /** The maximum credit among the payers that lack credit, or the unused part of the API key's limit, in nano-USD; 0 if no account may pay. */
   available: Schema.BigIntFromSelf,
-  /** The least that the call needs, in nano-USD; 0 if the request has not been read yet. */
+  /** The minimum credit that the call needs, in nano-USD; 0 if the request has not been read yet. */
   required: Schema.BigIntFromSelf,
   /** The billing account that would have paid first. */
   payer: Schema.String,
@@ -76,7 +76,7 @@ const shortage = {
   renews_at: Schema.optional(Moment)
 } as const
 
-/** A budget in USD, or a budget of tokens or requests that does not reset every minute or hour, has too little left for the call. */
+/** A budget in USD, or a budget for tokens or requests that does not reset every minute or hour, has too little left for the call. */
 export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", {
   status: 402,
   error: "a budget has too little left for this call",
@@ -84,7 +84,7 @@ export class BudgetExceeded extends Problem<BudgetExceeded>()("BudgetExceeded", 
   fields: shortage
 }) {}
 
-/** The fields of `shortage` with the time of the refusal, in milliseconds since 1970. The body omits the time. */
+/** The fields of `shortage` with the Unix time of the refusal, in milliseconds. The body omits the time. */
 const shortageAt = { ...shortage, at: Schema.Number } as const
 
 /** A limit on open calls is reached, or a budget per minute or hour has too few tokens or requests left. */
@@ -101,7 +101,7 @@ export class RateLimitReached extends Problem<RateLimitReached>()("RateLimitReac
   headers: (refusal) => rateHeaders(ratesIn(refusal))
 }) {}
 
-/** Returns the exhausted rate, or only the time if the budget limits open calls or counts all tenants. */
+/** Returns the exhausted rate limit, or only the time if the budget limits open calls or counts all tenants. */
 const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof shortageAt>): RatesAt =>
   limit !== undefined && (unit === "requests" || unit === "tokens")
     ? { at, [unit]: { limit: Number(limit), remaining: Number(left), resets_at: renews_at ?? 0 } }
@@ -110,7 +110,7 @@ const ratesIn = ({ at, left, limit, renews_at, unit }: Schema.Struct.Type<typeof
 /** The rate limits of calls that failed after their admission, by failure. */
 const ratesOfFailures = new WeakMap<object, RatesAt>()
 
-/** Stores the rate limits of an admitted call with its failure. No two calls may share the failure's instance. */
+/** Associates an admitted call's rate limits with its failure. Calls must not share the failure's instance. */
 export const noteRates = (problem: ProblemInstance<string>, rates: RatesAt | undefined): void => {
   if (rates !== undefined) ratesOfFailures.set(problem, rates)
 }

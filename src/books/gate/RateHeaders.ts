@@ -4,14 +4,14 @@ import type { Rate, Rates } from "../ledger/rules/Budget.ts"
 
 type Headers = Readonly<Record<string, string>>
 
-/** Rates at the time `at`, in milliseconds since 1970. Durations in headers count from `at`. */
+/** Rates at the Unix time `at`, in milliseconds. Durations in headers count from `at`. */
 export interface RatesAt extends Rates {
   readonly at: number
 }
 
 const none: Headers = {}
 
-/** Builds a unit's header names once, because every metered call with a budget sends them. */
+/** Builds a unit's header names. Called only at startup, because every metered call with a budget sends the headers. */
 const namesOf = (name: (field: string) => string) => ({
   limit: name("limit"),
   remaining: name("remaining"),
@@ -61,7 +61,7 @@ const add = (
   if (rate.resets_at > 0) headers[names.reset] = reset(rate)
 }
 
-/** Returns whether a header states rate limits. `name` must be in lower case. */
+/** Returns whether a header contains a rate limit. `name` must be in lower case. */
 export const isRateHeader = (name: string): boolean =>
   name.startsWith("x-ratelimit-") || name.startsWith("anthropic-ratelimit-")
 

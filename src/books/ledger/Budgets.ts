@@ -35,7 +35,7 @@ export const budgetsOfTenant = (
     ? rowsOf(sql, "kind = 'budget' AND tenant_id IS NULL", [], now)
     : rowsOf(sql, "kind = 'budget' AND tenant_id = ?", [tenant], now)
 
-/** Reads the budgets that have reached a notification threshold, in their state after the last booking. */
+/** Reads the budgets that have reached a notification threshold, in their state as of the last booking. */
 export const crossedBudgets = (sql: SqlClient): Effect.Effect<ReadonlyArray<Budget>> =>
   Effect.map(
     Effect.orDie(

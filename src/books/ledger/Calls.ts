@@ -1,4 +1,4 @@
-/** Queries metered calls, for the gate and for other modules that store data with a call. */
+/** Queries calls, for the gate and for other modules that store data about a call. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -14,10 +14,10 @@ export interface OpenCall {
   readonly call: string
   readonly payer: Source
   readonly amount: Nano
-  /** The time of the admission, in milliseconds since 1970. */
+  /** The Unix time of the admission, in milliseconds. */
   readonly at: number
   readonly run: string
-  /** The model claimed at its admission. */
+  /** The claimed model. */
   readonly model: string
   readonly provider: string
 }
@@ -37,14 +37,14 @@ export interface Calls {
   readonly active: (accounts: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
 }
 
-/** The billing accounts that may pay, the calling application, if any, and the time in milliseconds since 1970. */
+/** The billing accounts that may pay, the calling application, if any, and the Unix time in milliseconds. */
 export interface LookAsked {
   readonly accounts: ReadonlyArray<string>
   readonly application: string | null
   readonly now: number
 }
 
-/** Whether an active account has unreserved credit, and whether the application is within its limit. */
+/** Whether an active account has unreserved credit, and whether the application's limit has credit left. */
 export interface Look {
   readonly funded: boolean
   readonly within_limit: boolean

@@ -39,15 +39,15 @@ export interface Totals {
   readonly findings: number
 }
 
-/** The arguments of an operation: its posting, with an optional description of the entry. */
+/** An operation's arguments: the fields of its posting, with an optional entry description. */
 export type AskedOf<Tag extends Posting["_tag"]> = Words<Omit<Extract<Posting, { readonly _tag: Tag }>, "_tag">>
 type Words<A> = A extends { readonly description: string }
   ? Omit<A, "description"> & { readonly description?: string }
   : A
 
 /**
- * An operation. It commits a posting as a transaction. `beside` contains other modules' statements that commit or fail with it. Fails with `Conflict`
- * if one of them does not match its rows.
+ * An operation. It commits a posting as a transaction. `beside` contains other modules' statements that commit or fail with the posting. Fails with
+ * `Conflict` if one of them does not match its rows.
  */
 export interface Operation<Tag extends Posting["_tag"]> {
   (asked: AskedOf<Tag>): Effect.Effect<ResultByPosting[Tag], RefusalByPosting[Tag] | BooksUnavailable>
@@ -60,14 +60,14 @@ export interface Operation<Tag extends Posting["_tag"]> {
 export interface LedgerContract {
   readonly open: Operation<"Open">
   readonly setStatus: Operation<"SetStatus">
-  /** Credits an account from outside, for example with a purchase or a grant. Returns its balance. */
+  /** Credits an account from outside the books, for example with a purchase or a grant. */
   readonly credit: Operation<"Credit">
   /**
-   * Takes back unreserved credit and returns the amount taken. A purchase is taken from giftable credit first, and a grant (`admin`) from granted
-   * credit. With `payment`, the account owes the remaining amount.
+   * Takes back unreserved credit and returns the amount taken. A purchase is taken from giftable credit first, and a grant (`admin`) only from
+   * granted credit. With `payment`, the account owes the remaining amount.
    */
   readonly takeBack: Operation<"TakeBack">
-  /** Begins a period of an allowance (`Renewing`) and takes back the unused part of the previous one. */
+  /** Begins an allowance's next period and takes back the unused part of the last one (`Renewing`). */
   readonly renew: Operation<"Renew">
   /** Moves giftable credit of an active account into escrow for a transfer. */
   readonly escrow: Operation<"Escrow">
@@ -79,7 +79,7 @@ export interface LedgerContract {
   readonly setBudget: Operation<"SetBudget">
   /** Reserves credit for a call from the first source that can pay. `Gate.meter` both reserves and settles a call. */
   readonly reserve: Operation<"Reserve">
-  /** Ends a call by releasing its reservation, charging its cost and recording its usage. Repeating the settlement changes nothing. */
+  /** Ends a call by releasing its reservation, charging its cost and recording its usage. Idempotent. */
   readonly settle: Operation<"Settle">
   readonly account: (id: BillingAccountId) => Effect.Effect<Option.Option<Account>>
   readonly accountOfTenant: (tenant: TenantId) => Effect.Effect<Option.Option<Account>>
@@ -87,14 +87,14 @@ export interface LedgerContract {
   readonly accounts: (ids: ReadonlyArray<BillingAccountId>) => Effect.Effect<ReadonlyMap<string, Account>>
   /**
    * Reads a page of entries, newest first, optionally filtered by source. Without a filter, all pages cost the same, because a page is a range of
-   * numbers and the last number is the total. With a filter, the cost grows with the number of entries that are not charges.
+   * entry numbers. With a filter, the cost grows with the number of entries that are not charges.
    */
   readonly entries: (id: BillingAccountId, page: PageOf, sources?: EntrySources) => Effect.Effect<EntryPage>
   /** Reads the current spending limits of API keys, by application. Applications without a limit are omitted. */
   readonly limits: (applications: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, Limit>>
   /** Reads all accounts' entries with the source `purchase` and one of these references, in no particular order. */
   readonly purchases: (references: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Entry>>
-  /** Computes the totals. The cost depends on the number of open calls and transfers, not on the number of accounts. */
+  /** Computes the totals. The cost grows with the number of open calls and transfers, not with the number of accounts. */
   readonly totals: Effect.Effect<Totals>
 }
 
@@ -102,7 +102,7 @@ export class Ledger extends Context.Tag("tollgate/ledger/Ledger")<Ledger, Ledger
   static readonly layer = Layer.suspend(() => Layer.effect(Ledger, make))
 }
 
-/** Builds the public id of an entry. The number is padded, so that ids sort in the order of the entries. */
+/** Builds an entry's public id. The number is padded, so that an account's ids sort in entry order. */
 export const entryId = ({ billing_account_id, number }: Pick<Entry, "billing_account_id" | "number">): string =>
   `led_${billing_account_id.slice(billing_account_id.indexOf("_") + 1)}_${String(number).padStart(12, "0")}`
 
@@ -115,8 +115,8 @@ const descriptions: Readonly<Partial<Record<Posting["_tag"], string>>> = {
 }
 
 /**
- * The maximum number of filtered pages that are read concurrently. Until their index is built (`storage/engine/Indexes`), each of these reads scans
- * the entries of all accounts, and other requests also need connections.
+ * The maximum number of filtered pages that are read concurrently. Until its index is built (`storage/engine/Indexes`), a filtered read scans the
+ * entries of all accounts, and other requests also need connections.
  */
 const scansMax = 2
 

@@ -13,8 +13,8 @@ export interface ModelSum {
 }
 
 /**
- * Sums the calls of these runs by the model that served them, highest cost first. The condition on `budgets` holds for every call of a run, and lets
- * the query use a partial index.
+ * Sums the runs' calls by the model that served them, highest cost first. The condition on `budgets` holds for every call of a run and lets the query
+ * use a partial index.
  */
 export const usageOfRuns = (
   sql: SqlClient,

@@ -1,26 +1,26 @@
 /**
- * The texts of a proof of liabilities: the leaf of an account's balance at the end of a UTC day, and the statement about all of them. Leaves are in
- * blocks of 256 accounts in the order of their creation, and in the order of their hashes within a block. The salt, and with it that order, changes
- * every day, so a path tells a customer no more than some amounts of unknown accounts.
+ * The texts of a proof of liabilities: the leaf for an account's balance at the end of a UTC day, and the statement about the total. Leaves are
+ * grouped into blocks of 256 accounts by account number. Within a block, they are sorted by hash. The salts, and with them that order, change every
+ * day, so a path reveals to a customer only some amounts of unknown accounts.
  */
 import { hash } from "node:crypto"
 import type { ClosingBalance } from "../ledger/rows/ClosingBalances.ts"
 import * as SumTree from "./SumTree.ts"
 import type { SumNode } from "./SumTree.ts"
 
-/** The number of accounts in a block. */
+/** The number of accounts per block. */
 export const tileWidth = 256
 
 const leafVersion = "tollgate-balance/1"
 const statementVersion = "tollgate-liabilities/1"
 
-/** The salt's length in characters of base64: 132 bits. */
+/** The salt's length in base64 characters: 132 bits. */
 const saltLength = 22
 
 const saltOf = (key: string, day: string, id: string): string =>
   hash("sha256", `${key}\n${day}\n${id}`, "base64url").slice(0, saltLength)
 
-/** The text of an account's leaf. `entry` is the number of the entry that the balance is from. */
+/** Returns an account's leaf text. `entry` is the number of the account's last entry. */
 export const leafOf = (key: string, day: string, { balance, entry, id }: ClosingBalance): string =>
   `${leafVersion}
 account ${JSON.stringify(id)}
@@ -35,7 +35,7 @@ export interface BalanceLeaf extends SumNode {
   readonly text: string
 }
 
-/** The leaves of a block, in their order. */
+/** Returns a block's leaves, in order. */
 export const leavesOf = (
   key: string,
   day: string,
@@ -48,18 +48,18 @@ export const leavesOf = (
     })
     .toSorted((one, other) => Buffer.compare(one.hash, other.hash))
 
-/** The sums of a day. */
+/** A day's sums. */
 export interface DaySums {
-  /** The name of the log. */
+  /** The log's name. */
   readonly origin: string
   readonly day: string
-  /** The number of entries in the log at the end of the day. */
+  /** The number of log entries at the end of the day. */
   readonly entries: number
   readonly accounts: number
   readonly root: SumNode
 }
 
-/** The text of the statement, which the log's key signs. It cannot be mistaken for a checkpoint, which begins with the name of the log. */
+/** Returns the statement's text, to be signed with the log's key. It cannot be mistaken for a checkpoint, which begins with the log's name. */
 export const statementText = ({ accounts, day, entries, origin, root }: DaySums): string =>
   `${statementVersion}
 log ${origin}

@@ -1,13 +1,13 @@
 /**
- * The log of charges: every ledger entry is a leaf of an append-only Merkle tree in the formats of C2SP (tlog-tiles, tlog-checkpoint). Anyone with a
- * receipt can verify that the entry is in the log and that existing entries of the log never change. A loop adds entries after their commit.
+ * The log of charges: every ledger entry is a leaf of an append-only Merkle tree in C2SP formats (tlog-tiles, tlog-checkpoint). Anyone with a receipt
+ * can verify that the entry is in the log and that existing log entries never change. A loop adds entries after their commit.
  *
  * Where the specification is silent:
- * - The index of a leaf is the rank of its entry among all entries by row. PostgreSQL's row numbers have gaps, and a row may commit after a later
- *   row. Entries before the first gap are final. A permanent gap is skipped once the safe horizon is past it (`books/ledger/write/SafeHorizon`).
- * - The log takes its permanent name from the `public_url` of its first start. `reseal` retires its signing key. Earlier checkpoints remain valid
- *   under the retired key.
- * - The key of the salts is stored in plain text, so that `verify` needs no secret. The database contains the entries themselves.
+ * - A leaf's index is the rank of its entry among all entries by row. PostgreSQL's row numbers have gaps, and a row may commit after a later row.
+ *   Entries before the first gap are final. A permanent gap is skipped once the safe horizon is past it (`books/ledger/write/SafeHorizon`).
+ * - The log takes its permanent name from the `public_url` at its creation. `reseal` retires its signing key. Earlier checkpoints remain valid under
+ *   the retired key.
+ * - The salt key is stored in plain text, so that `verify` needs no secret. The database contains the entries themselves.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -41,26 +41,26 @@ import type { Edge, TileKey } from "./Tree.ts"
 
 /** The proof that an entry is in the log. */
 export interface LogReceipt {
-  /** The text of the leaf (`Leaf`). */
+  /** The leaf text (`Leaf`). */
   readonly leaf: string
   readonly index: number
-  /** The hashes of the inclusion proof, from the leaf upwards, concatenated and encoded as base64. */
+  /** The inclusion proof's hashes, from the leaf upwards, concatenated and encoded as base64. */
   readonly proof: string
   readonly checkpoint: string
 }
 
 export interface ChargeLogContract {
-  /** Adds the final entries, up to a limit. Returns the number of added entries. */
+  /** Adds final entries, up to a limit. Returns the number of added entries. */
   readonly add: Effect.Effect<number, BooksUnavailable>
   /** The job that adds entries. `layerJobs` runs it. */
   readonly job: Loop.Job
   /** The published checkpoint, which is the newest one unless witnesses are configured (`Cosigning`); `undefined` before the first. */
   readonly checkpoint: Effect.Effect<string | undefined>
-  /** Returns the first `width` hashes of a tile; `undefined` if the tile contains fewer. */
+  /** Returns the first `width` hashes of a tile; `undefined` if it has fewer or does not exist. */
   readonly tile: (key: TileKey, width: number) => Effect.Effect<Uint8Array | undefined>
-  /** Signs a statement other than a checkpoint, as a note. Returns `undefined` until the log and its key exist. */
+  /** Signs a statement as a note. The text must not be a checkpoint. Returns `undefined` until the log and its key exist. */
   readonly sign: (text: string) => Effect.Effect<string | undefined, BooksUnavailable>
-  /** The verifier keys of the log, newest first. */
+  /** The log's verifier keys, current and retired, newest first. */
   readonly keys: Effect.Effect<ReadonlyArray<string>>
   /** Returns the proof for an entry; `undefined` if the entry is not in the published log yet. */
   readonly receipt: (entry: LoggedEntry) => Effect.Effect<LogReceipt | undefined>
@@ -71,15 +71,12 @@ export class ChargeLog extends Context.Tag("tollgate/log/ChargeLog")<ChargeLog, 
   static readonly layerJobs = Loop.layer(ChargeLog, ({ job }) => [job])
 }
 
-/**
- * The number of entries to read at a time (reading takes a few milliseconds), the number of reads per transaction, and the maximum number of
- * transactions per iteration.
- */
+/** The number of entries per read (which takes a few milliseconds), reads per transaction, and transactions per iteration, each at most. */
 const entriesInPiece = 512
 const piecesInTransaction = 16
 const transactionsMax = 32
 
-/** The pauses after an iteration with remaining work, and between checkpoints. */
+/** The pauses after an iteration that reached its limit, and after any other iteration. */
 const pauseBusy = "100 millis"
 const pauseIdle = "1 second"
 
@@ -93,11 +90,11 @@ interface Parts {
 }
 
 interface State {
-  /** The last row that the safe horizon has shown to be final. */
+  /** The last final row according to the safe horizon. */
   settled: number
   /** The row before the gap where the previous iteration stopped. */
   gap: number | undefined
-  /** The unsealed signing key. */
+  /** The cached unsealed signing key. */
   signer: { readonly key: string; readonly secret: KeyObject } | undefined
 }
 
@@ -186,7 +183,7 @@ interface Signer {
 const checkpointOf = (origin: string, edge: Edge, { key, secret }: Signer): string =>
   Note.signed(Note.checkpointText({ origin, size: edge.size, root: Tree.rootOf(edge) }), key, secret)
 
-/** Creates the empty log with its first key. Returns `undefined` if another node is creating it. */
+/** Creates the empty log with its first key, unless another node has. Returns the head; `undefined` if it is not visible yet. */
 const begin = Effect.fnUntraced(function* ({ origin, secret, sql, writer }: Parts) {
   const { public: key, secret: made } = Note.newKey()
   const sealed = yield* secret.seal(made)
@@ -223,11 +220,11 @@ const signOf = (parts: Parts): ChargeLogContract["sign"] =>
 interface Piece {
   readonly edge: Edge
   readonly entries: number
-  /** The row of the first entry; `undefined` if there are none. */
+  /** The first entry's row; `undefined` if there are no entries. */
   readonly first: number | undefined
-  /** The row of the last entry, or of the log's newest entry if there are none. */
+  /** The last entry's row, or that of the log's newest entry if there are no entries. */
   readonly last: number
-  /** The changed tiles by level and index. `first` is the row of a tile's first entry, if the row is new. */
+  /** The changed tiles by level and index. `first` is the row of the first entry of a new tile on level 0, otherwise `null`. */
   readonly tiles: ReadonlyMap<string, { readonly tile: Tree.Tile; readonly first: number | null }>
 }
 
@@ -259,7 +256,7 @@ const pieceAfter = Effect.fnUntraced(function* (
   return { edge, entries: edge.size - head.edge.size, first, last, tiles }
 })
 
-/** Reads the next final entries after the row `last`. No later commit can precede a final entry. */
+/** Reads the next final entries after the row `last`. No later commit can add a row before a final entry. */
 const finalAfter = (parts: Parts, last: number): Effect.Effect<ReadonlyArray<LoggedEntry>, SqlError> => {
   const { sql } = parts
   const read = entriesAfter(sql, last, Number.MAX_SAFE_INTEGER, entriesInPiece)
@@ -269,10 +266,7 @@ const finalAfter = (parts: Parts, last: number): Effect.Effect<ReadonlyArray<Log
   })
 }
 
-/**
- * Returns the entries before the first gap between rows. If the previous iteration stopped at this gap, the safe horizon determines the final
- * entries.
- */
+/** Returns the entries before the first gap between rows. If the previous iteration also stopped at this gap, finds the safe horizon. */
 const withoutGaps = Effect.fnUntraced(function* (
   { sql, state }: Parts,
   last: number,
@@ -302,7 +296,7 @@ const withoutGaps = Effect.fnUntraced(function* (
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/** Reads the cosigned checkpoint. Returns `undefined` before the first one is published, or if no witnesses are configured. */
+/** Reads the checkpoint published for witnesses; `undefined` before the first, or if no witnesses are configured. */
 const publishedBy = ({ settings, sql }: Parts) =>
   settings.witnesses.length === 0 ? Effect.succeed(undefined) : Published.read(sql)
 

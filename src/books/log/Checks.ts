@@ -1,4 +1,4 @@
-/** Invariants between the log and the ledger in both directions: each entry has its leaf, and the log contains nothing else. */
+/** Invariants of the log: each entry up to the head has a leaf, there are no other leaves, and the checkpoints are valid. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { pieceSize, turn } from "../../kernel/Pieces.ts"
@@ -55,7 +55,7 @@ const headFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   return faults
 })
 
-/** The root that the log had with this size, from the stored tiles, which may be damaged. */
+/** Computes the log's root at this size from the stored tiles, which may be damaged. */
 const rootAt = Effect.fnUntraced(function* (sql: SqlClient, size: number) {
   if (size === 0) return Tree.rootOf(Tree.emptyEdge)
   const range = [{ from: 0, to: size }]
@@ -65,7 +65,7 @@ const rootAt = Effect.fnUntraced(function* (sql: SqlClient, size: number) {
   return Tree.rootsOf(range, ({ level, n }) => tiles.get(`${level}/${n}`)!)[0]!
 })
 
-/** The published checkpoint: its signatures, and its root, which the log must still have. */
+/** Checks the published checkpoint's text, signatures and cosignatures. */
 const publishedFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   const faults: Array<CheckRow> = []
   const published = yield* Published.read(sql)
@@ -96,7 +96,7 @@ const publishedFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   return faults
 })
 
-/** Witnesses that know another history. */
+/** Selects the witnesses that contradict the log. */
 const selectConflicts = `SELECT witness AS id, 'a cosignature' AS expected, conflict AS found
   FROM tollgate_log_witnesses WHERE conflict IS NOT NULL`
 
@@ -126,7 +126,7 @@ const comparer = (sql: SqlClient, head: Head.Head, faults: Array<CheckRow>) => {
   return { full, last }
 }
 
-/** Checks the stored row of a tile's first entry. The lookup of an entry's leaf uses this row. */
+/** Checks the stored row of a tile's first entry, which leaf lookups use. */
 const firstFault = Effect.fnUntraced(function* (sql: SqlClient, { seq }: LoggedEntry, index: number) {
   const n = index / Tree.tileWidth
   const first = yield* Head.tileWith(sql, seq)
@@ -135,7 +135,7 @@ const firstFault = Effect.fnUntraced(function* (sql: SqlClient, { seq }: LoggedE
     : [{ id: `the first entry of tile 0/${n}`, expected: `row ${seq}`, found: `row ${first?.first ?? "unknown"}` }]
 })
 
-/** Ranges of leaves of form 2 whose first or last row is not an entry of the log. */
+/** Reports form 2 ranges whose first or last row is not a log entry. */
 const rangeFaults = (ranges: ReadonlyArray<Forms.FormRange>, missing: ReadonlySet<number>): ReadonlyArray<CheckRow> =>
   ranges
     .filter(({ first, last }) => missing.has(first) || missing.has(last))
@@ -145,7 +145,7 @@ const rangeFaults = (ranges: ReadonlyArray<Forms.FormRange>, missing: ReadonlySe
       found: `from row ${first} to row ${last}`
     }))
 
-/** Recomputes the leaf of every entry up to the head. Earlier entries and full tiles never change, so the check works while others are added. */
+/** Recomputes the tree of all entries up to the head. These entries and full tiles never change, so the check works while more are added. */
 const treeFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   const faults: Array<CheckRow> = []
   const head = yield* Head.read(sql)
@@ -176,7 +176,7 @@ const treeFaults = Effect.fnUntraced(function* (sql: SqlClient) {
     faults.push({ id: "the size", expected: `${edge.size} entries`, found: `${head.edge.size} entries` })
   last(edge)
   const newest = yield* Head.readShort(sql)
-  // The service may have added entries since the head was read.
+  // The service might have added entries since the head was read.
   for (const row of missing) if (row > head.entry && row <= (newest?.entry ?? 0)) missing.delete(row)
   faults.push(...rangeFaults(ranges, missing))
   return faults.slice(0, findingsMax)

@@ -1,16 +1,16 @@
 /**
- * Collects witnesses' cosignatures for the log's checkpoints (C2SP tlog-witness), and publishes checkpoints that have enough of them. A witness
- * cosigns a checkpoint only if the log still begins with everything that the witness saw before, so two customers who trust the same witnesses
- * cannot be shown two histories. No charge and no new checkpoint waits for a witness.
+ * Collects witnesses' cosignatures for the log's checkpoints (C2SP tlog-witness), and publishes checkpoints with enough cosignatures. A witness
+ * cosigns a checkpoint only if the log has only grown since its last cosignature, so two customers who trust the same witnesses cannot be shown two
+ * histories. Neither charges nor new checkpoints wait for a witness.
  *
  * Where the specification is silent:
- * - With witnesses, `GET /checkpoint` and receipts show the newest checkpoint that enough witnesses cosigned. If that takes more than ten seconds,
- *   they show the newest checkpoint with the cosignatures that it has, so that receipts go on. A client that requires witnesses refuses those. There is
- *   no receipt before the first of these checkpoints.
- * - All witnesses are required unless the configuration states a number. A cosignature that arrives later is added to the published checkpoint.
- * - A witness that fails is asked again after a second, and after twice the time for each further failure, up to a minute.
- * - A witness contradicts the log if it refuses the consistency proof, knows a longer log, or knows another root of the same size. `verify` reports
- *   that until the witness cosigns again or is removed from the configuration. A restored backup has the same effect.
+ * - With witnesses, `GET /checkpoint` and receipts contain the newest checkpoint that enough witnesses have cosigned. If that takes more than ten
+ *   seconds, they contain the newest checkpoint with the available cosignatures, so that receipts are not delayed further. A client that requires
+ *   witnesses rejects these receipts. Before the first published checkpoint, there are no receipts.
+ * - All witnesses are required unless the configuration sets a number. A later cosignature is added to the published checkpoint.
+ * - The request to a failed witness is retried after a second. The pause doubles with each further failure, up to a minute.
+ * - A witness contradicts the log if it rejects the consistency proof, knows a longer log, or knows another root of the same size. `verify` reports
+ *   this until the witness cosigns again or is removed from the configuration. Restoring a backup can cause the same contradiction.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -27,13 +27,13 @@ import * as Tree from "./Tree.ts"
 
 /** A witness's reply to a checkpoint. */
 export type WitnessReply =
-  /** The signature lines of the reply. */
+  /** The reply's signature lines. */
   | { readonly _tag: "Cosigned"; readonly lines: string }
   /** The witness last cosigned a checkpoint of another size (409). */
   | { readonly _tag: "OtherSize"; readonly size: number }
   /** The consistency proof is wrong (422). */
   | { readonly _tag: "Inconsistent" }
-  /** There is no cosignature for another reason, such as a timeout. */
+  /** The request failed for another reason, such as a timeout. */
   | { readonly _tag: "Failed"; readonly reason: string }
 
 /** Sends the body of an `add-checkpoint` request to a witness. */
@@ -42,19 +42,19 @@ export type AskWitness = (witness: Witness, body: string) => Effect.Effect<Witne
 /** A witness's state, for the metrics. */
 export interface WitnessFigures {
   readonly witness: string
-  /** Time since its last cosignature, if the log has a newer checkpoint; else 0. Infinite if it never cosigned. */
+  /** The time since its last cosignature; 0 if it has cosigned the newest checkpoint, and infinity if it has never cosigned. */
   readonly lag_seconds: number
-  /** Whether it contradicts the log. */
+  /** Whether the witness contradicts the log. */
   readonly conflict: boolean
 }
 
 export interface CosigningContract {
   /**
-   * Asks every witness that has not cosigned the newest checkpoint. Returns the number of new cosignatures; `undefined` if every witness has cosigned
-   * it.
+   * Sends the newest checkpoint to the witnesses that have not cosigned it, except those that pause after a failure. Returns the number of new
+   * cosignatures; `undefined` if every witness has cosigned or the log is empty.
    */
   readonly round: (ask: AskWitness) => Effect.Effect<number | undefined, BooksUnavailable>
-  /** Withdraws what witnesses that are not configured any more left behind. */
+  /** Ends the conflicts of removed witnesses. Without witnesses, deletes the published checkpoint. */
   readonly dismiss: Effect.Effect<void, BooksUnavailable>
   readonly figures: Effect.Effect<ReadonlyArray<WitnessFigures>>
 }
@@ -65,28 +65,28 @@ export class Cosigning extends Context.Tag("tollgate/log/Cosigning")<Cosigning, 
 
 /** How long the newest checkpoint waits for cosignatures before it is published without them, in milliseconds. */
 const patience = 10_000
-/** The pause after a failure, which doubles from the first value to the last, in milliseconds. */
+/** The pause after a failure, in milliseconds. It doubles from the first value to the last. */
 const pauseFirst = 1_000
 const pauseLast = 60_000
-/** The number of requests to a witness in a round: its size may have to be asked for, and may change once. */
+/** The maximum number of requests to a witness per round. The first can return the witness's size, which can change once more. */
 const requestsMax = 3
 
 interface Parts {
   readonly sql: SqlClient
   readonly writer: WriterContract
   readonly settings: LogFacts
-  /** When this process began to wait for the first cosignatures. */
+  /** When this process started. */
   readonly began: number
-  /** Since when the newest checkpoint lacks cosignatures. */
+  /** The time since which checkpoints lack cosignatures. */
   readonly waiting: { since: number | undefined }
   readonly state: Map<string, WitnessState>
 }
 
 interface WitnessState {
-  /** The size of the checkpoint that the witness last cosigned, as far as is known. */
+  /** The size of the checkpoint that the witness last cosigned, as far as known. */
   size: number
   failures: number
-  /** The witness is not asked before this time. */
+  /** No request is sent before this time. */
   pausedUntil: number
 }
 
@@ -104,7 +104,7 @@ const make = Effect.gen(function* () {
 
 // ---- a round ------------------------------------------------------------------------------------------------------------
 
-/** The newest checkpoint, with the cosignatures that arrived so far. */
+/** The newest checkpoint, with its cosignatures so far. */
 interface Round {
   readonly head: Head.Head
   readonly text: string
@@ -120,7 +120,7 @@ const roundOf =
       const { settings, sql } = parts
       const head = yield* Effect.orDie(Head.readShort(sql))
       const published = yield* Effect.orDie(Published.read(sql))
-      // Most rounds have nothing to do, and do not read the tiles. An empty log says nothing.
+      // Most rounds end here, without reading the tiles. An empty log needs no cosignatures.
       if (head === undefined || head.size === 0 || isComplete(published, head, settings)) {
         parts.waiting.since = undefined
         return undefined
@@ -137,7 +137,7 @@ const roundOf =
       return round.lines.length - before
     })
 
-/** Whether every witness has cosigned the newest checkpoint. */
+/** Returns whether every witness has cosigned the newest checkpoint. */
 const isComplete = (
   published: Published.Published | undefined,
   head: { readonly size: number },
@@ -156,7 +156,7 @@ const begun = Effect.fnUntraced(function* (
   const text = head === undefined ? undefined : Note.partsOf(head.checkpoint)?.text
   if (head === undefined || text === undefined) return undefined
   const parts = published?.size === head.edge.size ? Note.partsOf(published.checkpoint) : undefined
-  // Cosignatures of a checkpoint that another key of the log signed stay valid, because its text is the same.
+  // Cosignatures remain valid when the log's key changes, because they cover only the text.
   const lines = parts?.text === text ? parts.lines : []
   const isConfigured = (line: string) => settings.witnesses.some(({ key }) => Note.isCosignatureBy(line, key))
   const round: Round = {
@@ -168,7 +168,7 @@ const begun = Effect.fnUntraced(function* (
   return round
 })
 
-/** The witnesses to ask: those without a cosignature that do not pause after a failure. */
+/** Returns the witnesses that have not cosigned and do not pause after a failure. */
 const due = Effect.fnUntraced(function* ({ settings, sql, state }: Parts, { lines }: Round) {
   const now = yield* Clock.currentTimeMillis
   const missing = settings.witnesses.filter(({ key }) => !lines.some((line) => Note.isCosignatureBy(line, key)))
@@ -183,7 +183,7 @@ const due = Effect.fnUntraced(function* ({ settings, sql, state }: Parts, { line
   return missing.filter(({ verifier }) => state.get(verifier)!.pausedUntil <= now)
 })
 
-/** Asks a witness until it cosigns, refuses or fails. */
+/** Sends the checkpoint to a witness until it cosigns, rejects it or fails. */
 const asked = Effect.fnUntraced(function* (parts: Parts, round: Round, witness: Witness, ask: AskWitness) {
   const { head } = round
   const state = parts.state.get(witness.verifier)!
@@ -207,12 +207,12 @@ const asked = Effect.fnUntraced(function* (parts: Parts, round: Round, witness: 
 const bodyOf = (old: number, proof: ReadonlyArray<Uint8Array>, checkpoint: string): string =>
   `old ${old}\n${proof.map((hash) => `${Buffer.from(hash).toString("base64")}\n`).join("")}\n${checkpoint}`
 
-/** Another node may have sent a newer checkpoint. Otherwise, the witness knows entries that the log lost. */
+/** Handles a witness that knows a longer log. Either another node has sent a newer checkpoint, or the log has lost entries. */
 const longer = Effect.fnUntraced(function* (parts: Parts, { head }: Round, witness: Witness, size: number) {
   const newest = yield* Effect.orDie(Head.readShort(parts.sql))
   if ((newest?.size ?? 0) >= size) return
   yield* contradicted(parts, witness, `it knows ${size} entries, but the log has only ${head.edge.size}`)
-  // The size is asked for again, because the witness may have a reason to go back.
+  // Ask for the size again next time, because the witness's operator might reset it.
   parts.state.get(witness.verifier)!.size = 0
 })
 
@@ -247,14 +247,14 @@ const publishedOf = ({ cosigned_at, head, lines }: Round): Published.Published =
   cosigned_at
 })
 
-/** Publishes the checkpoint with too few cosignatures, if enough of them have been missing for too long. */
+/** Publishes the checkpoint with too few cosignatures if the required number has been missing for too long. */
 const withoutEnough = Effect.fnUntraced(function* (
   { settings, waiting, writer }: Parts,
   round: Round,
   published: Published.Published | undefined
 ) {
   if (round.lines.length >= settings.required) return
-  // While the log does not grow, nothing is missing.
+  // While the log does not grow, no cosignatures are missing.
   const since = Math.max(round.cosigned_at, waiting.since ?? 0)
   if ((yield* Clock.currentTimeMillis) - since < patience) return
   yield* write(writer, Published.publishing({ ...publishedOf(round), cosigned_at: published?.cosigned_at ?? 0 }))
@@ -284,7 +284,6 @@ const contradicted = Effect.fnUntraced(function* (parts: Parts, witness: Witness
   yield* write(parts.writer, Published.conflicting(witness.verifier, conflict))
 })
 
-/** Ends the conflicts of witnesses that are not configured any more. Without witnesses, every checkpoint is published once it is signed. */
 const dismissOf = ({ settings, sql, writer }: Parts): CosigningContract["dismiss"] =>
   Effect.gen(function* () {
     const rows = yield* Effect.orDie(Published.witnesses(sql))

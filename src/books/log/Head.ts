@@ -1,4 +1,4 @@
-/** The rows of the log: its head, with the partial tiles at the edge, and its keys. */
+/** Reads and writes the log's rows: its head, tiles and keys. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -12,18 +12,18 @@ import type { Edge, Tile, TileKey } from "./Tree.ts"
 /** The levels of tiles. They suffice for 2^48 entries. */
 export const levels: ReadonlyArray<number> = [0, 1, 2, 3, 4, 5]
 
-/** SQL rows of the levels, each with the number of leaves below a full tile, for a join. */
+/** SQL for the levels, each with the number of leaves below a full tile. */
 export const spans = `(${levels.map((level) => `SELECT ${level} AS level, ${spanOf(level)} AS span`).join(" UNION ALL ")})`
 
 export interface Head {
-  /** The permanent name of the log. */
+  /** The log's permanent name. */
   readonly origin: string
-  /** The key of the leaves' salts. */
+  /** The key for leaf salts. */
   readonly salt: string
-  /** The row of the newest entry in the log. */
+  /** The row of the log's newest entry. */
   readonly entry: number
   readonly checkpoint: string
-  /** The first row of the range of leaves of form 2 that ends at `entry` (`Forms`); `null` if the newest leaf has form 1. */
+  /** The first row of the form 2 range that ends at `entry` (`Forms`); `null` if the newest leaf has form 1. */
   readonly form_first: number | null
   readonly edge: Edge
 }
@@ -60,16 +60,16 @@ export const read = (sql: SqlClient): Effect.Effect<Head | undefined, SqlError> 
     }
   })
 
-/** The head of the log without its tiles. */
+/** The log's head without its tiles. */
 export interface ShortHead extends Pick<Head, "origin" | "salt" | "entry" | "checkpoint"> {
   readonly size: number
 }
 
-/** Reads the head of the log without its tiles. */
+/** Reads the log's head without its tiles; `undefined` before the log's first checkpoint. */
 export const readShort = (sql: SqlClient): Effect.Effect<ShortHead | undefined, SqlError> =>
   Effect.map(sql<ShortHead>`SELECT origin, salt, size, entry, checkpoint FROM tollgate_log_head`, ([row]) => row)
 
-/** Reads the stored hashes of a tile. */
+/** Reads a tile's hashes; `undefined` if the tile does not exist. */
 export const tile = (sql: SqlClient, { level, n }: TileKey): Effect.Effect<Uint8Array | undefined, SqlError> =>
   Effect.map(
     sql<{
@@ -78,7 +78,7 @@ export const tile = (sql: SqlClient, { level, n }: TileKey): Effect.Effect<Uint8
     ([row]) => row?.hashes
   )
 
-/** Computes the roots of ranges of leaves that are in the log. */
+/** Computes the roots of leaf ranges in the log. */
 export const roots = Effect.fnUntraced(function* (
   sql: SqlClient,
   ranges: ReadonlyArray<Range>
@@ -96,7 +96,7 @@ export const tileWith = (sql: SqlClient, seq: number) =>
     ([row]) => row
   )
 
-/** The number of entries up to the row `seq`, which is in the log. */
+/** Counts the entries up to the row `seq`, which must be in the log. */
 export const entriesUpTo = Effect.fnUntraced(function* (
   sql: SqlClient,
   seq: number
@@ -107,7 +107,7 @@ export const entriesUpTo = Effect.fnUntraced(function* (
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** Builds the statement that moves the head. It is refused if another node has moved the head. */
+/** Builds the statement that moves the head. It conflicts if another node has moved the head. */
 export const moving = (
   before: Pick<Head, "checkpoint">,
   after: Pick<Head, "checkpoint" | "entry"> & { readonly size: number }
@@ -117,14 +117,14 @@ export const moving = (
   rows: 1
 })
 
-/** Builds the statement that writes a new or wider tile. `first` is the row of the tile's first entry, if the row is new. */
+/** Builds the statement that writes a new or wider tile. `first` is the row of the first entry of a new tile on level 0, otherwise `null`. */
 export const writing = ({ hashes, level, n }: Tile, first: number | null): Statement => ({
   text: `INSERT INTO tollgate_log_tiles (level, n, hashes, first) VALUES (?, ?, ?, ?)
     ON CONFLICT (level, n) DO UPDATE SET hashes = excluded.hashes`,
   params: [level, n, hashes, first]
 })
 
-/** Builds the statement that creates the log. It is refused if the log exists. */
+/** Builds the statement that creates the log. It conflicts if the log exists. */
 export const making = ({ checkpoint, origin, salt }: Pick<Head, "checkpoint" | "origin" | "salt">): Statement => ({
   text: `INSERT INTO tollgate_log_head (id, origin, salt, size, entry, checkpoint) VALUES (1, ?, ?, 0, 0, ?)
     ON CONFLICT DO NOTHING RETURNING id`,
@@ -134,7 +134,7 @@ export const making = ({ checkpoint, origin, salt }: Pick<Head, "checkpoint" | "
 
 // ---- keys ---------------------------------------------------------------------------------------------------------------
 
-/** Reads the sealed signing key. */
+/** Reads the sealed signing key; `undefined` if there is none. */
 export const signingKey = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly public: string; readonly sealed: string }>`SELECT public, sealed FROM tollgate_log_keys
@@ -142,7 +142,7 @@ export const signingKey = (sql: SqlClient) =>
     ([row]) => row
   )
 
-/** Builds the statement that adds the signing key. It is refused if there is one. */
+/** Builds the statement that adds the signing key. It conflicts if there is one. */
 export const addingKey = (key: string, sealed: string, now: number): Statement => ({
   text: `INSERT INTO tollgate_log_keys (public, sealed, created_at)
     SELECT CAST(? AS TEXT), CAST(? AS TEXT), CAST(? AS BIGINT)
@@ -151,12 +151,12 @@ export const addingKey = (key: string, sealed: string, now: number): Statement =
   rows: 1
 })
 
-/** Reads all signing keys, past and present, newest first, under the name of the log. */
+/** Reads all signing keys, current and retired, newest first. `name` is the log's name. */
 export const keys = (sql: SqlClient, name: string): Effect.Effect<ReadonlyArray<NoteKey>, SqlError> =>
   Effect.map(
     sql<{ readonly public: string }>`SELECT public FROM tollgate_log_keys ORDER BY created_at DESC, public`,
     (rows) => rows.map((row) => ({ name, public: row.public }))
   )
 
-/** Returns the number of hashes in a stored tile. */
+/** Returns the number of hashes in a tile. */
 export const widthOf = (hashes: Uint8Array): number => hashes.length / hashSize

@@ -1,15 +1,15 @@
 /**
- * Proofs of liabilities: once a day, a Merkle sum tree over the balances of all accounts at the end of the UTC day. The log's key signs its root and
- * total. A customer checks that their balance is in the total, and anyone compares the total with what the operator says to owe.
+ * Proofs of liabilities: a daily Merkle sum tree over all account balances at the end of the UTC day. The log's key signs the root and the total. A
+ * customer can verify that their balance is part of the total, and anyone can compare the total with the operator's declared liabilities.
  *
  * Where the specification is silent:
- * - An account's balance is the one after its last entry before the day's end, so a day can be computed again at any time. Every account that had an
- *   entry is a leaf, even with a balance of 0. Credit in pending transfers is no account's balance and is not in the total.
- * - The day ends with the last entry in the log whose time is before midnight (UTC), as the loop finds it a minute later. The row is stored. An entry
- *   that a slow node commits later belongs to the next day.
- * - The first day is the one before the service first has this loop. Days that the service missed are added afterwards, one after another.
- * - Only the blocks' sums and hashes are stored, about half a byte per account and day. Leaves are computed again on demand.
- * - `log.liabilities: false` turns the loop off. Earlier statements stay.
+ * - A balance is taken after the account's last entry of the day, so a day can be recomputed at any time. Every account with an entry is a leaf, even
+ *   with a balance of 0. Credit in pending transfers is not part of any balance or of the total.
+ * - The day ends with the last entry in the log before midnight (UTC), determined at least a minute later. Its row is stored. An entry that a slow
+ *   node commits later belongs to the next day.
+ * - The first day is the day before the loop first runs. Missed days are added afterwards, one after another.
+ * - Only the blocks' sums and hashes are stored, about half a byte per account and day. Leaves are recomputed on demand.
+ * - `log.liabilities: false` disables the loop. Earlier statements remain.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -34,30 +34,30 @@ import type { Block, Day } from "./LiabilityRows.ts"
 import { LogSettings } from "./Settings.ts"
 import * as SumTree from "./SumTree.ts"
 
-/** The signed statement of a day. */
+/** A day's signed statement. */
 export interface LiabilityStatement {
   readonly day: string
   /** A note with the log's signature. */
   readonly statement: string
 }
 
-/** The proof that an account's balance is in the total of a day. */
+/** The proof that an account's balance is part of a day's total. */
 export interface LiabilityProof extends LiabilityStatement {
-  /** The text of the leaf (`Balances`). */
+  /** The leaf text (`Balances`). */
   readonly leaf: string
   readonly index: number
-  /** The nodes beside the way to the root, from the leaf upwards, each as its sum and its hash, in base64. */
+  /** The inclusion path, from the leaf upwards: each sibling's sum and hash, concatenated and encoded as base64. */
   readonly proof: string
 }
 
 export interface LiabilitiesContract {
-  /** Does what is due, up to the end of the next day to prove. Returns the pause until the next attempt. */
+  /** Builds the proof of the next day that has ended, if any. Returns the pause until the next attempt. */
   readonly build: Effect.Effect<Duration.DurationInput | undefined, BooksUnavailable>
-  /** `layerJobs` runs it. */
+  /** The job that runs `build`. `layerJobs` runs it. */
   readonly job: Loop.Job
-  /** The statement of this day, or the newest. `undefined` if there is none. */
+  /** Returns the statement of this day or, without a day, the newest; `undefined` if there is none. */
   readonly statement: (day: string | undefined) => Effect.Effect<LiabilityStatement | undefined>
-  /** The proof of an account's balance. `undefined` if the account had no entries before the end of the day. */
+  /** Returns the proof of an account's balance; `undefined` if the account had no entries up to the end of the day. */
   readonly proof: (account: string, stated: LiabilityStatement) => Effect.Effect<LiabilityProof | undefined>
 }
 
@@ -66,12 +66,12 @@ export class Liabilities extends Context.Tag("tollgate/log/Liabilities")<Liabili
   static readonly layerJobs = Loop.layer(Liabilities, ({ job }) => [job])
 }
 
-/** How long after midnight a day is closed, in milliseconds. By then, every entry of the day is committed. */
+/** How long after midnight a day is closed, in milliseconds. By then, its entries are normally committed. */
 const closesAfter = 60_000
-/** The longest pause until the next day, and the pause until the log has all entries of the day. */
+/** The maximum pause until the next day, and the pause while the log lacks entries or another node builds the day. */
 const pauseMax = 600_000
 const pauseBehind = "10 seconds"
-/** The blocks per transaction. */
+/** The number of blocks per transaction. */
 const blocksInTransaction = 16
 
 interface Parts {
@@ -110,18 +110,18 @@ const buildOf = (parts: Parts): LiabilitiesContract["build"] =>
     const begun = yield* Effect.orDie(endOf(parts, next))
     if (begun === undefined) return pauseBehind
     const isOurs = yield* tryWrite(parts.writer, Rows.beginning(begun))
-    // Another node builds the day.
+    // Another node is building the day.
     if (!isOurs) return pauseBehind
     return yield* finished(parts, { ...begun, statement: null })
   })
 
-/** The last entry of a day. `undefined` while the log lacks entries of the day. */
+/** Finds a day's last entry; `undefined` while the log might lack entries of the day. */
 const endOf = Effect.fnUntraced(function* ({ sql }: Parts, day: string) {
   const last = yield* lastEntry(sql)
   const head = yield* Head.readShort(sql)
   if (head === undefined) return undefined
   const entry = yield* lastEntryBefore(sql, parse(day)! + dayMillis, head.entry)
-  // The day's entries may go on after the log's head.
+  // The day might have entries after the log's head.
   if (entry === head.entry && last > head.entry) return undefined
   return { day, entry, entries: yield* Head.entriesUpTo(sql, entry) }
 })
@@ -143,7 +143,7 @@ const finished = Effect.fnUntraced(function* (
     const isLast = balances.length < tileWidth
     if (pending.length === blocksInTransaction || (isLast && pending.length > 0)) {
       const isOurs = yield* tryWrite(writer, ...pending.map((block) => Rows.adding(day.day, block)))
-      // Another node builds this day.
+      // Another node is building the day.
       if (!isOurs) return pauseBehind
       pending = []
     }
@@ -158,7 +158,7 @@ const finished = Effect.fnUntraced(function* (
   return "1 second"
 })
 
-/** The number of accounts and the root over the blocks of a day. */
+/** Returns the account count and the root over a day's blocks. */
 export const sumsOf = (
   blocks: ReadonlyArray<Block>
 ): { readonly accounts: number; readonly root: SumTree.SumNode } => ({
@@ -166,7 +166,7 @@ export const sumsOf = (
   root: SumTree.rootOf(blocks)
 })
 
-/** Makes the block of these accounts. */
+/** Builds the block of these accounts. */
 export const blockOf = (salt: string, day: string, n: number, balances: ReadonlyArray<ClosingBalance>): Block => ({
   n,
   first: balances[0]!.account,
@@ -175,7 +175,7 @@ export const blockOf = (salt: string, day: string, n: number, balances: Readonly
   ...SumTree.rootOf(leavesOf(salt, day, balances))
 })
 
-/** Each run returns the balances of the next block of accounts: fewer than a block has once there are no more. */
+/** Creates an effect that returns the next block's balances each time it runs. The last block has fewer than `tileWidth`. */
 const balancesAfter = (sql: SqlClient, seq: number, account: number) => {
   let after = account
   let isEnd = false

@@ -1,4 +1,4 @@
-/** Invariants of the proofs of liabilities: their statements, their blocks, and the ledger's balances at the end of each day. */
+/** Invariants of proofs of liabilities: their statements and blocks, compared with the ledger's balances at the end of each day. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { pieceSize, turn } from "../../kernel/Pieces.ts"
@@ -13,7 +13,7 @@ import * as Rows from "./LiabilityRows.ts"
 import type { Block, Day } from "./LiabilityRows.ts"
 import * as Note from "./Note.ts"
 
-/** Compares a statement with its signature and the stored blocks. */
+/** Checks a statement's signature, and compares its text with the stored blocks. */
 const statementFaults = Effect.fnUntraced(function* (sql: SqlClient, day: Day) {
   const faults: Array<CheckRow> = []
   const head = yield* Head.readShort(sql)
@@ -35,11 +35,11 @@ const newestFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   return day === undefined ? [] : yield* statementFaults(sql, day)
 })
 
-/** The balances of all accounts after a row of the ledger, by the accounts' numbers. A million accounts take 12 MB. */
+/** All balances as of a ledger row, by account number. A million accounts take 12 MB. */
 class Balances {
   private balances = new BigInt64Array(1_024)
   private entries = new Uint32Array(1_024)
-  /** The sum of all amounts, as the trial balance has it: credits less debits. */
+  /** The sum of all amounts: credits minus debits. */
   sum = 0n
   /** The number of entries. */
   count = 0
@@ -52,7 +52,7 @@ class Balances {
     this.count++
   }
 
-  /** The balance of an account; `undefined` before its first entry. */
+  /** Returns an account's balance; `undefined` before its first entry. */
   of(id: string, account: number): ClosingBalance | undefined {
     const entry = this.entries[account] ?? 0
     return entry === 0 ? undefined : { account, id, entry, balance: this.balances[account]! }
@@ -73,7 +73,7 @@ const shown = (block: Block | undefined): string =>
     ? "absent"
     : `the block ${block.n} of ${block.width} accounts from ${block.first} to ${block.last} with ${block.sum} nano-USD and the hash ${Buffer.from(block.hash).toString("base64")}`
 
-/** Compares the blocks of a day with those of the balances. Blocks that are still to be built are missing. */
+/** Compares a day's blocks with those computed from the balances. Without a statement, the last blocks may still be missing. */
 const blockFaults = Effect.fnUntraced(function* (sql: SqlClient, salt: string, day: Day, balances: Balances) {
   const faults: Array<CheckRow> = []
   const stored = yield* Rows.blocks(sql, day.day)

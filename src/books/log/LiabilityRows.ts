@@ -1,16 +1,16 @@
-/** The rows of the proofs of liabilities: a row per day, and one per block of accounts. */
+/** Reads and writes the rows of proofs of liabilities: a row per day, and a row per day and block of accounts. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import type { Statement } from "../ledger/rules/Transaction.ts"
 import type { SumNode } from "./SumTree.ts"
 
-/** A UTC day that is over. */
+/** A UTC day that has ended. */
 export interface Day {
   readonly day: string
-  /** The row of its last entry; 0 if there was none yet. */
+  /** The last ledger row up to the end of the day; 0 if there was none. */
   readonly entry: number
-  /** The number of all entries up to that row. */
+  /** The number of entries up to that row. */
   readonly entries: number
   /** The signed statement; `null` while the tree is being built. */
   readonly statement: string | null
@@ -19,14 +19,14 @@ export interface Day {
 /** A block of accounts. */
 export interface Block extends SumNode {
   readonly n: number
-  /** The numbers of its first and its last account. */
+  /** The first and last account number. */
   readonly first: number
   readonly last: number
-  /** The number of its accounts. */
+  /** The number of accounts. */
   readonly width: number
 }
 
-/** All days, oldest first. */
+/** Reads all days, oldest first. */
 export const days = (sql: SqlClient): Effect.Effect<ReadonlyArray<Day>, SqlError> =>
   sql<Day>`SELECT day, entry, entries, statement FROM tollgate_log_liabilities ORDER BY day`
 
@@ -36,7 +36,7 @@ export const newestDay = (sql: SqlClient): Effect.Effect<Day | undefined, SqlErr
     ([row]) => row
   )
 
-/** The newest day with a statement, or this day if it has one. */
+/** Reads this day if it has a statement. Without a day, reads the newest day with a statement. */
 export const statedDay = (sql: SqlClient, day: string | undefined): Effect.Effect<Day | undefined, SqlError> =>
   Effect.map(
     sql<Day>`SELECT day, entry, entries, statement FROM tollgate_log_liabilities
@@ -55,14 +55,14 @@ interface BlockRow {
 
 const blockOf = (row: BlockRow): Block => ({ ...row, sum: /^\d+$/.test(row.sum) ? BigInt(row.sum) : -1n })
 
-/** The blocks of a day, in order. A sum that is not a number is -1, which no sum is. */
+/** Reads a day's blocks, in order. A malformed sum becomes -1, which no valid sum equals. */
 export const blocks = (sql: SqlClient, day: string): Effect.Effect<ReadonlyArray<Block>, SqlError> =>
   Effect.map(
     sql<BlockRow>`SELECT n, first, last, width, sum, hash FROM tollgate_log_liability_blocks WHERE day = ${day} ORDER BY n`,
     (rows) => rows.map(blockOf)
   )
 
-/** The last block of a day that is being built. */
+/** Reads a day's last block; `undefined` if there is none. */
 export const lastBlock = (sql: SqlClient, day: string): Effect.Effect<Block | undefined, SqlError> =>
   Effect.map(
     sql<BlockRow>`SELECT n, first, last, width, sum, hash FROM tollgate_log_liability_blocks WHERE day = ${day}
@@ -70,7 +70,7 @@ export const lastBlock = (sql: SqlClient, day: string): Effect.Effect<Block | un
     ([row]) => (row === undefined ? undefined : blockOf(row))
   )
 
-/** Blocks of days that do not exist. */
+/** Reads up to `most` blocks of missing days. */
 export const strayBlocks = (
   sql: SqlClient,
   most: number
@@ -80,7 +80,7 @@ export const strayBlocks = (
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** Begins a day. Refused if it exists. */
+/** Builds the statement that begins a day. It conflicts if the day exists. */
 export const beginning = ({ day, entries, entry }: Omit<Day, "statement">): Statement => ({
   text: `INSERT INTO tollgate_log_liabilities (day, entry, entries, statement) VALUES (?, ?, ?, NULL)
     ON CONFLICT DO NOTHING RETURNING day`,
@@ -88,7 +88,7 @@ export const beginning = ({ day, entries, entry }: Omit<Day, "statement">): Stat
   rows: 1
 })
 
-/** Adds a block. Refused if it exists. */
+/** Builds the statement that adds a block. It conflicts if the block exists. */
 export const adding = (day: string, { first, hash, last, n, sum, width }: Block): Statement => ({
   text: `INSERT INTO tollgate_log_liability_blocks (day, n, first, last, width, sum, hash) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING RETURNING n`,
@@ -96,7 +96,7 @@ export const adding = (day: string, { first, hash, last, n, sum, width }: Block)
   rows: 1
 })
 
-/** Ends a day. Refused if it has a statement. */
+/** Builds the statement that completes a day. It conflicts if the day already has a signed statement. */
 export const stating = (day: string, statement: string): Statement => ({
   text: "UPDATE tollgate_log_liabilities SET statement = ? WHERE day = ? AND statement IS NULL RETURNING day",
   params: [statement, day],

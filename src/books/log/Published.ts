@@ -1,29 +1,29 @@
-/** The rows of the published checkpoint, which has cosignatures, and of the witnesses. */
+/** Reads and writes the rows of the published checkpoint, which includes cosignatures, and of the witnesses. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import type { Statement } from "../ledger/rules/Transaction.ts"
 
-/** The checkpoint that `GET /checkpoint` and receipts show. */
+/** The checkpoint in `GET /checkpoint` and receipts if there are witnesses. */
 export interface Published {
   readonly size: number
-  /** The row of its newest entry. */
+  /** The checkpoint's newest row. */
   readonly entry: number
   /** The signed note, with the cosignatures. */
   readonly checkpoint: string
   readonly cosignatures: number
-  /** When as many witnesses as required last cosigned a checkpoint, in milliseconds since 1970. 0: never. */
+  /** When the required number of witnesses last cosigned a checkpoint, as Unix time in milliseconds; 0 for never. */
   readonly cosigned_at: number
 }
 
-/** `undefined` before the first checkpoint that was published for witnesses. */
+/** Reads the published checkpoint; `undefined` if there is none. */
 export const read = (sql: SqlClient): Effect.Effect<Published | undefined, SqlError> =>
   Effect.map(
     sql<Published>`SELECT size, entry, checkpoint, cosignatures, cosigned_at FROM tollgate_log_published`,
     ([row]) => row
   )
 
-/** Publishes a checkpoint. It never replaces a larger one, nor the same one with as many cosignatures. */
+/** Builds the statement that publishes a checkpoint, unless a published one is larger, or equally large with as many cosignatures. */
 export const publishing = ({ checkpoint, cosignatures, cosigned_at, entry, size }: Published): Statement => ({
   text: `INSERT INTO tollgate_log_published (id, size, entry, checkpoint, cosignatures, cosigned_at) VALUES (1, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET size = excluded.size, entry = excluded.entry, checkpoint = excluded.checkpoint,
@@ -33,7 +33,7 @@ export const publishing = ({ checkpoint, cosignatures, cosigned_at, entry, size 
   params: [size, entry, checkpoint, cosignatures, cosigned_at]
 })
 
-/** Forgets the published checkpoint, for a log that has no witnesses any more. */
+/** Deletes the published checkpoint, for a log that no longer has witnesses. */
 export const forgetting: Statement = { text: "DELETE FROM tollgate_log_published", params: [] }
 
 // ---- witnesses ----------------------------------------------------------------------------------------------------------
@@ -41,9 +41,9 @@ export const forgetting: Statement = { text: "DELETE FROM tollgate_log_published
 /** A witness, by its verifier key. */
 export interface WitnessRow {
   readonly witness: string
-  /** The size of the newest checkpoint that it cosigned; 0 before the first. */
+  /** The size of the last checkpoint that it cosigned; 0 before the first. */
   readonly size: number
-  /** In milliseconds since 1970. 0: never. */
+  /** Unix time in milliseconds; 0 for never. */
   readonly cosigned_at: number
   /** Why the witness contradicts the log; `null` if it does not. */
   readonly conflict: string | null
@@ -52,21 +52,21 @@ export interface WitnessRow {
 export const witnesses = (sql: SqlClient): Effect.Effect<ReadonlyArray<WitnessRow>, SqlError> =>
   sql<WitnessRow>`SELECT witness, size, cosigned_at, conflict FROM tollgate_log_witnesses ORDER BY witness`
 
-/** Records a cosignature. It ends a conflict. */
+/** Builds the statement that records a cosignature. This ends a conflict. */
 export const cosigning = ({ cosigned_at, size, witness }: Omit<WitnessRow, "conflict">): Statement => ({
   text: `INSERT INTO tollgate_log_witnesses (witness, size, cosigned_at, conflict) VALUES (?, ?, ?, NULL)
     ON CONFLICT (witness) DO UPDATE SET size = excluded.size, cosigned_at = excluded.cosigned_at, conflict = NULL`,
   params: [witness, size, cosigned_at]
 })
 
-/** Records that a witness contradicts the log. */
+/** Builds the statement that records a contradiction by a witness. */
 export const conflicting = (witness: string, conflict: string): Statement => ({
   text: `INSERT INTO tollgate_log_witnesses (witness, size, cosigned_at, conflict) VALUES (?, 0, 0, ?)
     ON CONFLICT (witness) DO UPDATE SET conflict = excluded.conflict`,
   params: [witness, conflict]
 })
 
-/** Ends the conflict of a witness that is not configured any more. Its row stays, because its key verifies published cosignatures. */
+/** Builds the statement that ends the conflict of a removed witness. The row remains, because its key verifies published cosignatures. */
 export const dismissing = (witness: string): Statement => ({
   text: "UPDATE tollgate_log_witnesses SET conflict = NULL WHERE witness = ?",
   params: [witness]

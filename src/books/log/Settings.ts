@@ -1,4 +1,4 @@
-/** Reads the settings of the log of charges: `log`. */
+/** Settings for the log of charges: `log`. */
 import { Context, Layer, Schema } from "effect"
 import { Address, Count, readAs, Seconds } from "../../kernel/Setting.ts"
 import * as Note from "./Note.ts"
@@ -6,17 +6,17 @@ import type { NoteKey } from "./Note.ts"
 
 /** A server that cosigns the log's checkpoints (C2SP tlog-witness). */
 export interface Witness {
-  /** The prefix of its `add-checkpoint`. */
+  /** The URL prefix for `add-checkpoint`. */
   readonly url: string
-  /** Its key, with its name. */
+  /** The witness's name and key. */
   readonly key: NoteKey
-  /** The same as a verifier key, which identifies the witness in the database. */
+  /** `key` as a verifier key, which identifies the witness in the database. */
   readonly verifier: string
 }
 
 const keyRule = "must be a verifier key for Ed25519 cosignatures: name+id+base64, with the type 4"
 
-/** The maximum number of witnesses, and the maximum length of a witness's name in bytes. Each receipt contains a line per witness. */
+/** The maximum number of witnesses, and the maximum length of a witness's name in bytes. A receipt can contain a line for each witness. */
 const witnessesMax = 8
 export const nameMax = 48
 
@@ -36,7 +36,7 @@ const WitnessEntry = readAs(
   ({ key, url }): Witness => ({ url, key: Note.cosignerOf(key)!, verifier: key })
 )
 
-/** A witness that counted twice would make one operator look like two. */
+/** Finds repeated witnesses, because a witness that counted twice would make one operator look like two. */
 const repeated = (witnesses: ReadonlyArray<Witness>): ReadonlyArray<Schema.FilterIssue> =>
   witnesses.flatMap(({ key, url }, i) => {
     const earlier = witnesses.slice(0, i)
@@ -57,9 +57,9 @@ const Log = Schema.Struct({
     ),
     { default: () => [] }
   ),
-  /** The number of witnesses that must cosign a checkpoint. All of them by default. */
+  /** The number of witnesses that must cosign a checkpoint. The default is all. */
   required: Schema.optional(Count),
-  /** The least time between two checkpoints that are sent to the witnesses. */
+  /** The minimum time between checkpoints that are sent to the witnesses. */
   cosign_seconds: Schema.optionalWith(Seconds, { default: () => 1_000 }),
   /** Whether a proof of liabilities is published every day. */
   liabilities: Schema.optionalWith(Schema.Boolean, { default: () => true })
@@ -83,7 +83,7 @@ export interface LogFacts {
   readonly liabilities: boolean
 }
 
-/** The settings of the log. By default it has no witnesses, and publishes a proof of liabilities every day. */
+/** The log's settings. By default, it has no witnesses and publishes a proof of liabilities every day. */
 export class LogSettings extends Context.Reference<LogSettings>()("tollgate/log/LogSettings", {
   defaultValue: (): LogFacts => ({ witnesses: [], required: 0, cosign_ms: 1_000, liabilities: true })
 }) {}

@@ -1,6 +1,6 @@
 /**
- * A Merkle sum tree over SHA-256, in the shape of RFC 6962. A node has a hash and the sum of the amounts below it. The hash of an inner node covers
- * the hash and the sum of each child, so a sum cannot be shifted between them.
+ * A Merkle sum tree over SHA-256, in the shape of RFC 6962. A node has a hash and the sum of the amounts below it. An inner node's hash covers the
+ * hash and the sum of each child, so amounts cannot be shifted between the children.
  */
 import { hash } from "node:crypto"
 
@@ -11,15 +11,15 @@ export interface SumNode {
 }
 
 export const hashSize = 32
-/** The bytes of a sum, the most significant first. A sum of 2^60 amounts of 64 bits fits. */
+/** The size of a big-endian sum in bytes. It fits 2^60 amounts of 64 bits. */
 export const sumSize = 16
 
 const sha256 = (data: Uint8Array | string): Buffer => hash("sha256", data, "buffer")
 
-/** The hash of a leaf: its text after a zero byte. The text states the amount. */
+/** Hashes a leaf: a zero byte followed by its text. The text must contain the amount. */
 export const leafHash = (text: string): Buffer => sha256(`\0${text}`)
 
-/** A node as bytes: its sum, then its hash. */
+/** Encodes a node as bytes: its sum, then its hash. */
 export const bytesOf = ({ hash, sum }: SumNode): Buffer => {
   const bytes = Buffer.alloc(sumSize + hashSize)
   bytes.writeBigUInt64BE(BigInt.asUintN(64, sum >> 64n), 0)
@@ -35,12 +35,12 @@ const parentOf = (left: SumNode, right: SumNode): SumNode => ({
   sum: left.sum + right.sum
 })
 
-/** The root of a tree without leaves. */
+/** The root of an empty tree. */
 export const emptyRoot: SumNode = { hash: sha256(""), sum: 0n }
 
-/** The root over these nodes, which are leaves or the roots of complete subtrees of equal size; the last of these may be smaller. */
+/** Computes the root over nodes, which are leaves or the roots of complete subtrees of equal size. The last subtree may be smaller. */
 export const rootOf = (nodes: ReadonlyArray<SumNode>): SumNode => {
-  // Of the complete subtrees so far, the largest first.
+  // The roots of the complete subtrees so far, largest first.
   const roots: Array<{ readonly node: SumNode; readonly size: number }> = []
   for (const node of nodes) {
     let one = { node, size: 1 }
@@ -60,7 +60,7 @@ export const rootOf = (nodes: ReadonlyArray<SumNode>): SumNode => {
   )
 }
 
-/** The nodes beside the way from the node at `index` to the root, from below. */
+/** Returns the inclusion path of the node at `index`: the sibling nodes from the leaf upwards. */
 export const pathOf = (nodes: ReadonlyArray<SumNode>, index: number): ReadonlyArray<SumNode> => {
   const path: Array<SumNode> = []
   for (let [from, to] = [0, nodes.length]; to - from > 1;) {

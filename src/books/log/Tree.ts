@@ -1,30 +1,30 @@
 /**
- * The Merkle tree of RFC 6962 over SHA-256, stored as tiles (C2SP tlog-tiles). A tile of level 0 contains the hashes of 256 leaves. A tile of a
- * higher level contains the hashes of 256 full tiles below it. The last tile of a level may be partial. Tiles never shrink.
+ * The Merkle tree of RFC 6962 over SHA-256, stored as tiles (C2SP tlog-tiles). A tile on level 0 contains 256 leaf hashes. A tile on a higher level
+ * contains the root hashes of 256 full tiles below it. The last tile of a level may be partial. Tiles never shrink.
  */
 import { hash } from "node:crypto"
 import type { Range } from "../../kernel/Pieces.ts"
 
-/** The number of hashes in a full tile, and the size of a hash in bytes. */
+/** The number of hashes in a full tile, and the hash and tile sizes in bytes. */
 export const tileWidth = 256
 export const hashSize = 32
 export const tileSize = tileWidth * hashSize
 
 const sha256 = (data: Uint8Array | string): Buffer => hash("sha256", data, "buffer")
 
-/** Returns the hash of a leaf: a zero byte followed by its text. */
+/** Hashes a leaf: a zero byte followed by its text. */
 export const leafHash = (text: string): Buffer => sha256(`\0${text}`)
 
 const pair = Buffer.alloc(1 + 2 * hashSize, 1)
 
-/** Returns the hash of a node with two children. */
+/** Hashes an inner node from its children's hashes. */
 export const nodeHash = (left: Uint8Array, right: Uint8Array): Buffer => {
   pair.set(left, 1)
   pair.set(right, 1 + hashSize)
   return sha256(pair)
 }
 
-/** Returns the root of a complete subtree from the hashes of its lowest level. Their number must be a power of two. */
+/** Computes the root of a complete subtree from the hashes on its lowest level. Their number must be a power of two. */
 export const subtreeRoot = (hashes: Uint8Array): Buffer => {
   const row = Buffer.from(hashes)
   for (let length = row.length; length > hashSize; length /= 2) {
@@ -48,10 +48,10 @@ export interface Tile extends TileKey {
 /** Returns the number of leaves below a full tile. */
 export const spanOf = (level: number): number => tileWidth ** (level + 1)
 
-/** Returns the number of hashes in the partial last tile of a level; 0 if there is none. */
+/** Returns the number of hashes in a level's partial last tile; 0 if there is none. */
 export const edgeWidth = (size: number, level: number): number => Math.floor(size / tileWidth ** level) % tileWidth
 
-/** Returns the number of levels in a tree of this size. */
+/** Returns the number of tile levels in a tree of this size. */
 export const levelsOf = (size: number): number => {
   let levels = 0
   while (size >= tileWidth ** levels) levels++
@@ -60,7 +60,7 @@ export const levelsOf = (size: number): number => {
 
 // ---- appending ----------------------------------------------------------------------------------------------------------
 
-/** The size of a tree, and the partial tile of each level (empty if there is none). Appending needs nothing else. */
+/** A tree's size, and each level's partial tile (empty if there is none). Appending needs nothing else. */
 export interface Edge {
   readonly size: number
   readonly tiles: ReadonlyArray<Uint8Array>
@@ -70,7 +70,7 @@ const empty = new Uint8Array(0)
 
 export const emptyEdge: Edge = { size: 0, tiles: [] }
 
-/** Appends the hashes of leaves. Returns the new edge and every changed tile. */
+/** Appends leaf hashes. Returns the new edge and the changed tiles. */
 export const append = (
   edge: Edge,
   leaves: Uint8Array
@@ -95,7 +95,7 @@ export const append = (
   return { edge: { size: edge.size + leaves.length / hashSize, tiles }, changed }
 }
 
-/** Returns the root of the tree. */
+/** Computes the tree's root. */
 export const rootOf = ({ tiles }: Edge): Buffer => {
   let root: Buffer | undefined
   for (const tile of tiles) {
@@ -119,7 +119,7 @@ const split = (size: number): number => {
   return power
 }
 
-/** Returns the ranges of leaves whose roots prove the leaf at `index` in the tree of this size, from the leaf upwards. */
+/** Returns the leaf ranges whose roots prove the leaf at `index` in a tree of this size, from the leaf upwards. */
 export const inclusionRanges = (index: number, size: number): ReadonlyArray<Range> => {
   const ranges: Array<Range> = []
   for (let [from, to] = [0, size]; to - from > 1;) {
@@ -135,7 +135,7 @@ export const inclusionRanges = (index: number, size: number): ReadonlyArray<Rang
   return ranges.toReversed()
 }
 
-/** Returns the ranges of leaves whose roots prove that the tree of `old` leaves is a prefix of the tree of `size` leaves. */
+/** Returns the leaf ranges whose roots prove that the tree of `old` leaves is a prefix of the tree of `size` leaves. */
 export const consistencyRanges = (old: number, size: number): ReadonlyArray<Range> => {
   if (old === 0 || old === size) return []
   const ranges: Array<Range> = []
@@ -160,7 +160,7 @@ interface Part extends TileKey {
   readonly count: number
 }
 
-/** Returns the complete subtrees of a range, the largest first. The range must begin at a multiple of the first subtree's size. */
+/** Returns a range's complete subtrees, largest first. The range must begin at a multiple of the first subtree's size. */
 const partsOf = ({ from, to }: Range): ReadonlyArray<Part> => {
   const parts: Array<Part> = []
   for (let start = from; start < to;) {
@@ -182,13 +182,13 @@ const partsOf = ({ from, to }: Range): ReadonlyArray<Part> => {
   return parts
 }
 
-/** Returns the tiles that contain the hashes for the roots of these ranges. */
+/** Returns the tiles with the hashes for these ranges' roots. */
 export const tilesOf = (ranges: ReadonlyArray<Range>): ReadonlyArray<TileKey> => {
   const keys = new Map(ranges.flatMap(partsOf).map(({ level, n }) => [`${level}/${n}`, { level, n }]))
   return [...keys.values()]
 }
 
-/** Computes the root of each range. The tiles may be wider than they were in the tree. */
+/** Computes the root of each range. The tiles may be wider than in the tree that the ranges belong to. */
 export const rootsOf = (ranges: ReadonlyArray<Range>, tileOf: (key: TileKey) => Uint8Array): ReadonlyArray<Buffer> =>
   ranges.map((range) =>
     partsOf(range)

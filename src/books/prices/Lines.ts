@@ -1,6 +1,6 @@
 /**
- * The lines of a price, and the division of a call's figures among them. No token is charged twice. The lines for details (cached tokens, reasoning)
- * subtract their tokens from the totals, and the lines for the totals charge the remaining tokens.
+ * Price lines, and the division of a call's figures among them. No token is charged twice. The tokens on lines for details (cached tokens, reasoning)
+ * are subtracted from the totals, and the lines for the totals charge the remaining tokens.
  *
  * Where the specification is silent:
  * - Tokens of a kind without its own line are charged like the kind that contains them. One-hour cache writes use the line for cache writes, and
@@ -14,7 +14,7 @@ import type { Line, UnitPrice } from "../../kernel/Price.ts"
 import { detailNames } from "../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../kernel/TokenDetails.ts"
 
-/** A figure in a usage record that a line can charge. */
+/** A figure of a call that a line can charge. */
 export type Quantity = "prompt_tokens" | "completion_tokens" | "units" | "requests" | TokenDetail
 
 /** A price for each unit of a quantity. */
@@ -23,7 +23,7 @@ export interface PriceLine {
   /** The name of one unit, such as `token`, `second` or `image`. */
   readonly unit: string
   readonly price: UnitPrice
-  /** If set, the line applies only to prompts with more tokens than this. */
+  /** If set, the line applies only to calls whose prompt has more tokens than this. */
   readonly above?: number | undefined
   /** The factors that the price includes, as decimals; absent for the list price. */
   readonly factors?: ReadonlyArray<string> | undefined
@@ -41,7 +41,7 @@ export interface Billed extends Line {
   readonly line: PriceLine
 }
 
-/** The kind that contains each kind of token. The line of the containing kind applies to a kind without its own line. */
+/** The containing kind of each token kind. Its line applies to kinds without a line. */
 const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
   cached_audio_tokens: "cached_tokens",
   cached_tokens: "prompt_tokens",
@@ -56,7 +56,7 @@ const wholeOf: { readonly [Name in TokenDetail]: Quantity } = {
 
 const isDetail = (quantity: Quantity): quantity is TokenDetail => Object.hasOwn(wholeOf, quantity)
 
-/** Returns the lines that apply to a prompt of this length, one per quantity. */
+/** Returns the lines that apply to a prompt of this length. */
 export const linesAt = (lines: ReadonlyArray<PriceLine>, prompt_tokens: number): ReadonlyArray<PriceLine> => {
   if (!lines.some(({ above }) => above !== undefined)) return lines
   const chosen = new Map<Quantity, PriceLine>()
@@ -107,7 +107,7 @@ const totalOf = (detail: TokenDetail): Quantity => {
 
 export const priced = (lines: ReadonlyArray<PriceLine>, figures: Figures): Nano => charge(billed(lines, figures))
 
-/** The display names of units. For all other quantities, the line states the unit. */
+/** The display names of token units. Other quantities use the line's unit. */
 export const unitWords: { readonly [Q in Quantity]?: string } = {
   prompt_tokens: "prompt token",
   completion_tokens: "completion token",

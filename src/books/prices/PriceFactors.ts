@@ -3,7 +3,7 @@
  * The factor is therefore part of the price's version, the reserved bound and the explanation of the charge.
  *
  * Where the specification is silent:
- * - A unit price has at most 18 decimal places. A product with more decimal places is rounded half-up once, in the price's version.
+ * - A unit price has at most 18 decimal places. A product with more decimal places is rounded half-up once, when the price version is made.
  * - The factor of the credential's tenant applies, no matter which account pays. A tenant's own factor takes precedence over the factor of its plan.
  */
 import { Context, Layer, ParseResult, Schema } from "effect"
@@ -43,13 +43,13 @@ export const times = (price: UnitPrice, { millionths }: PriceFactor): UnitPrice 
   divideHalfUp(price * millionths, million) as UnitPrice
 
 export interface PriceFactorsContract {
-  /** Returns the factor for a tenant's calls; `undefined` means the list price. It runs for every call, so it must read only from memory. */
+  /** Returns the factor for a tenant's calls; `undefined` means the list price. Called for every call, so it must read only from memory. */
   readonly of: (tenant: string) => PriceFactor | undefined
   /** Every factor that `of` can return. */
   readonly all: ReadonlyArray<PriceFactor>
 }
 
 export class PriceFactors extends Context.Tag("tollgate/prices/PriceFactors")<PriceFactors, PriceFactorsContract>() {
-  /** Provides no factors: all tenants pay list prices. */
+  /** Makes all tenants pay list prices. */
   static readonly layerNone = Layer.succeed(PriceFactors, { of: () => undefined, all: [] })
 }

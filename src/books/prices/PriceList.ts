@@ -14,7 +14,7 @@ const nothing: PriceListFacts = { default_new_credits: 0n, default_registration_
 
 export class PriceList extends Context.Tag("tollgate/prices/PriceList")<PriceList, PriceListFacts>() {
   static readonly layer = (prices: PriceListFacts) => Layer.succeed(PriceList, prices)
-  /** Provides a list under which a new account receives nothing. */
+  /** Gives new accounts no credit. */
   static readonly layerNone = Layer.succeed(PriceList, nothing)
 }
 

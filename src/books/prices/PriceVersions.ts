@@ -1,6 +1,6 @@
 /**
- * Stores the prices of past charges. The id of a version is a hash of its lines. Usage records contain this id, so a charge can be recomputed years
- * later even if the price has changed.
+ * Stores price versions. A version's id is a hash of its lines. Usage records contain this id, so a charge can be recomputed years later even if the
+ * price has changed.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -13,9 +13,9 @@ import { Writer } from "../ledger/write/Writer.ts"
 import type { PriceLine } from "./Lines.ts"
 
 export interface PriceVersionsContract {
-  /** Returns the version's id once the version is on disk. Ids are cached. */
+  /** Returns the version's id once the version is stored durably. Ids are cached. */
   readonly of: (lines: ReadonlyArray<PriceLine>) => Effect.Effect<string, BooksUnavailable>
-  /** Finds the lines of a version; `undefined` if the id is unknown. */
+  /** Finds a version's lines; `undefined` if the id is unknown. */
   readonly find: (id: string) => Effect.Effect<ReadonlyArray<PriceLine> | undefined>
 }
 

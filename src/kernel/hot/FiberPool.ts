@@ -1,6 +1,6 @@
 /**
- * Reusable fibers for jobs that run once per call. A new fiber is cheap, but the runtime keeps root fibers in a `Set`. The old tables of a busy `Set`
- * retain entire calls until the next full garbage collection.
+ * Reusable fibers for jobs that run once per call. New fibers are cheap, but the runtime holds root fibers in a `Set`. A busy `Set` leaves old tables
+ * that retain entire calls until the next full garbage collection.
  *
  * A job can be interrupted only inside `Effect.interruptible`. An interrupted fiber is not reused.
  */
@@ -10,8 +10,8 @@ import { poolScheduler } from "./PoolScheduler.ts"
 
 export interface FiberPool {
   /**
-   * Runs the job immediately, on an idle or a new fiber. The job must handle its own failures. The returned object can interrupt the job. Do not use
-   * it after the job has ended, because the fiber might be running another job by then.
+   * Runs the job on an idle or a new fiber. The job must handle its own failures. The returned object can interrupt the job. Do not use it after the
+   * job has ended, because the fiber might be running another job by then.
    */
   readonly run: (job: Effect.Effect<void>) => Interruptible
   /** Counts work on another fiber until `end`, so that `quiet` also waits for that work. */
@@ -55,7 +55,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
       this.resume = resume
       idle.push(this)
     })
-    /** Ends a job. An interrupted fiber does not wait for another job, because it would interrupt that job too. */
+    /** Ends a job. An interrupted fiber is not reused, because the interruption would affect the next job too. */
     private readonly next = (): Effect.Effect<void> => {
       done()
       return idle.length < idleMax && !this.interrupted ? Effect.flatMap(this.wait, this.work) : Effect.void
@@ -64,7 +64,7 @@ export const make: Effect.Effect<FiberPool, never, Scope.Scope> = Effect.gen(fun
       Effect.matchCauseEffect(job, { onFailure: this.next, onSuccess: this.next })
   }
 
-  // Turn the tracer off, because calls would open spans that are never read.
+  // Disable the tracer, because calls would open spans that are never read.
   const runtime = Effect.withScheduler(Effect.runtime<never>(), poolScheduler)
   const fork = Runtime.runFork(yield* Effect.withTracerEnabled(runtime, false))
   yield* Effect.addFinalizer(() =>

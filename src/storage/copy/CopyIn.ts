@@ -1,4 +1,4 @@
-/** Runs `COPY table FROM STDIN` over a driver connection. The driver implements the protocol's messages, but has no query that sends them. */
+/** Runs `COPY table FROM STDIN` over a driver connection. The driver implements the protocol messages, but has no query that sends them. */
 import type { Client, Connection, Submittable } from "pg"
 import type { Row, Table } from "./Tables.ts"
 

@@ -1,4 +1,4 @@
-/** The data copied between the engines: SQLite's tables, with their rows in a common form. */
+/** The data that is copied between the engines: the tables on SQLite, with rows in a common form. */
 
 export type Kind = "integer" | "real" | "text" | "blob"
 
@@ -10,7 +10,7 @@ export interface Column {
 export interface Table {
   readonly name: string
   readonly columns: ReadonlyArray<Column>
-  /** The positions of the key's columns. Both engines read rows in the order of the key. */
+  /** The positions of the key columns. Both engines read rows in key order. */
   readonly key: ReadonlyArray<number>
 }
 
@@ -19,7 +19,7 @@ export type Value = string | null
 
 export type Row = ReadonlyArray<Value>
 
-/** Returns whether a value of the column may take megabytes. Hashes are short. */
+/** Returns whether the column's values may take megabytes. Hashes are short. */
 const isLong = ({ kind, name }: Column): boolean => kind === "blob" && !name.endsWith("_hash")
 
 /** Returns the number of rows per read and per transaction. It is lower for tables whose rows may take megabytes. */
@@ -41,7 +41,7 @@ export interface End {
   /** Returns the columns of each of the service's tables. */
   readonly columns: () => Promise<ReadonlyMap<string, ReadonlySet<string>>>
   readonly count: (table: Table) => Promise<number>
-  /** Reads rows in the order of the key, from the beginning or after the row `after`. */
+  /** Reads rows in key order, from the beginning or after the key `after`. */
   readonly read: (table: Table, after: Row | undefined, limit: number) => Promise<ReadonlyArray<Row>>
   readonly last: (table: Table) => Promise<Row | undefined>
 }
@@ -66,7 +66,7 @@ export interface Target extends End {
     mark: readonly [name: string, value: string],
     onSent: () => void
   ) => Promise<void>
-  /** Sets the values that are derived from the copied rows. Repeating this is safe. */
+  /** Sets the values that are derived from the copied rows. Idempotent. */
   readonly settle: () => Promise<void>
   /** Removes the marks durably, so that the database can be used. */
   readonly release: () => Promise<void>

@@ -26,7 +26,7 @@ export interface Connections {
   readonly writers: number
   /** How long to wait for a reading connection, in milliseconds. */
   readonly connectMillis: number
-  /** The timeout of a reading statement, in milliseconds. The statements of `verify` take longest. */
+  /** The timeout of a reading statement, in milliseconds. The statements of `verify` take the most time. */
   readonly statementMillis: number
 }
 
@@ -41,7 +41,7 @@ export type Location = SqliteFile | PostgresDatabase
 
 export const sqliteFile = (path: string): SqliteFile => ({ engine: "sqlite", path, shown: path })
 
-/** Parses the URL of a database. Returns `undefined` if the string does not state a server and a database. */
+/** Parses a database URL. Returns `undefined` if the string does not name a PostgreSQL server and a database. */
 export const postgresDatabase = (url: string): PostgresDatabase | undefined => {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^postgres(ql)?:$/.test(parsed.protocol)) return undefined
@@ -69,7 +69,7 @@ const tlsNames = ["sslmode", "sslrootcert", "sslcert", "sslkey", "sslpassword", 
 
 const sslModes = ["disable", "prefer", "require", "verify-ca", "verify-full"]
 
-/** Returns the rule that the TLS options in a PostgreSQL URL break (`postgres/Target`), if any. */
+/** Returns the rule that the TLS options in a PostgreSQL URL violate (`postgres/Target`), if any. */
 export const tlsRuleOf = (url: string): string | undefined => {
   const params = new URL(url).searchParams
   const mode = params.get("sslmode")

@@ -1,4 +1,4 @@
-/** The errors for a database of either engine that cannot be used or upgraded, and the tables that store its state. */
+/** Errors for databases that cannot be used or upgraded, for both engines, and the names of the tables with a database's state. */
 import { Cause, Data } from "effect"
 
 /** The database cannot be used. `is_locked` means that another process has locked the file. */
@@ -21,7 +21,7 @@ export interface Use {
   readonly writing: boolean
   /** Whether the database is the target of a copy. The copy can be unfinished. */
   readonly copying?: boolean
-  /** How long to wait for another process's lock, in milliseconds; five seconds by default. The wait blocks the thread. */
+  /** How long to wait for another process's lock on a file, in milliseconds; five seconds by default. The wait blocks the thread. */
   readonly patience?: number
 }
 

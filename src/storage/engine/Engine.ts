@@ -20,15 +20,14 @@ export const newest = (location: Location): number => (location.engine === "sqli
 export const look = (location: Location, use: Use): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite" ? SqliteOpening.look(location.path, use) : PostgresOpening.look(location, use)
 
-/** Works like `look`, but waits for a file that another process has locked. The service uses this when it starts. */
+/** Works like `look`, but checks for write permission and waits for a file that another process has locked. */
 export const lookPatiently = (location: Location): Effect.Effect<number | undefined, DatabaseUnusable> =>
   location.engine === "sqlite"
     ? SqliteOpening.whenUnlocked(location.path, SqliteOpening.look(location.path, { writing: true, patience: 0 }))
     : PostgresOpening.look(location, {})
 
 /**
- * Waits until an existing file is writable. The file must belong to the service, and no other process may be serving it. On PostgreSQL, this returns
- * immediately.
+ * Waits until an existing file is writable. The file must belong to the service, and no other process may be serving it. Does nothing on PostgreSQL.
  */
 export const awaitUnlocked = (location: Location): Effect.Effect<void, DatabaseUnusable> =>
   location.engine === "sqlite"
@@ -46,7 +45,7 @@ export const migrate = (location: Location) =>
       )
 
 /**
- * Waits until all indexes are built. Nodes can serve in the meantime. On SQLite this returns immediately, because migrations build the indexes.
+ * Builds the missing indexes and waits until all are built. Nodes can serve meanwhile. Does nothing on SQLite, where migrations build the indexes.
  * `report` is called with the server's progress.
  */
 export const completeIndexes = (
@@ -70,7 +69,7 @@ export const completeIndexes = (
         )
       )
 
-/** Acquires the lock that only one process serving a file can hold. On PostgreSQL, any number of nodes can serve a database. */
+/** Acquires the lock that only one process serving a file can hold. Does nothing on PostgreSQL, where any number of nodes can serve. */
 export const lock = (location: Location): Effect.Effect<void, AlreadyServed | DatabaseUnusable, Scope.Scope> =>
   location.engine === "sqlite" ? ServiceLock.lock(location.path) : Effect.void
 
@@ -100,6 +99,6 @@ export const settingsOf = ({
   ...connections
 })
 
-/** Provides a `SqlClient` for reading, and `Postgres` on PostgreSQL. A SQLite file is migrated first. */
+/** Provides a `SqlClient` for reading, and on PostgreSQL also `Postgres`. A SQLite file is migrated first. */
 export const reading = (location: Location) =>
   location.engine === "sqlite" ? Sql.layer(location.path) : Client.layer(settingsOf(location))

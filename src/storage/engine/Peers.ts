@@ -9,7 +9,7 @@ import type { SignalsContract } from "./Signals.ts"
 
 export interface PeersContract {
   readonly node: NodeContract
-  /** A signal has reached all other processes when `publish` returns, unless one of them does not respond for some seconds. */
+  /** When `publish` returns, the signal has reached all other processes, except one that does not respond for some seconds. */
   readonly signals: SignalsContract
 }
 

@@ -1,12 +1,12 @@
 /**
  * The runs of programs on a database. Work in progress (a reservation, a job that is being submitted, an Idempotency-Key) records the name of its
- * run. Other runs can then recognize abandoned work. Abandoned work is recognized by locks, not by time. Each run holds a lock on a file next to the
- * database, and the operating system releases this lock when the process ends. A database in memory has only the runs of this process.
+ * run, so that other runs can recognize abandoned work. On SQLite, locks show which runs have ended. Each run holds a lock on a file next to the
+ * database, which the operating system releases when the process ends. A database in memory has only the runs of this process. On PostgreSQL, runs
+ * have leases (`postgres/Leases`).
  *
  * Where the specification is silent:
- * - A reservation records the run that created it. A run holds a lock on a file next to the database (`storage/engine/Runs`), and the operating
- *   system releases this lock when the process ends. The gate releases the reservations of ended runs when it opens and once a minute after that
- *   (`Gate.layerJobs`). Their records state the error `interrupted`. Hosts that share a database do not release each other's calls.
+ * - A reservation records the run that created it. The gate releases the reservations of ended runs when it opens and once a minute after that
+ *   (`Gate.layerJobs`). Their records have the `error_type` `interrupted`. Hosts that share a database do not release each other's open calls.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer, Option } from "effect"
@@ -47,7 +47,7 @@ export interface NodeContract {
 
 /** Times are in milliseconds. */
 export interface LeaseContract {
-  /** How much time is left; negative if the lease has lapsed. */
+  /** The remaining time; 0 or negative if the lease has lapsed. */
   readonly left: () => number
   readonly sinceRenewal: () => number
 }
@@ -74,14 +74,14 @@ const onFile = Effect.suspend(() =>
   )
 )
 
-/** The runs of this process. */
+/** This process's runs on SQLite. */
 const here = new Set<string>()
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const run = yield* Ids.make("run")
   const [main] = yield* Effect.orDie(sql<{ file: string }>`SELECT file FROM pragma_database_list WHERE name = 'main'`)
-  /** The file of the database; empty if the database is in memory. */
+  /** The database file; empty if the database is in memory. */
   const file = main?.file ?? ""
   const lockOf = (name: string) => `${file}.${name}`
   yield* Effect.acquireRelease(

@@ -1,5 +1,5 @@
 /**
- * Signals between the nodes of a database. A signal states that a cached value has changed or that the leader has work. On PostgreSQL, signals use
+ * Signals between the nodes of a database. A signal means that a cached value has changed or that the leader has work. On PostgreSQL, signals use
  * `NOTIFY` and reach all serving nodes, even if a command sends them. A signal is lost if its connection is lost, so correctness must never depend on
  * signals alone. The processes that serve a file together pass signals on to each other (`Peers`). A process that serves a file alone sends none.
  */
@@ -9,13 +9,11 @@ import { Postgres } from "../postgres/Client.ts"
 import * as Notifications from "../postgres/Notifications.ts"
 import { Peers } from "./Peers.ts"
 
-/**
- * Receives the ids that were published, or `undefined` if signals might have been lost and anything might have changed. It must return immediately.
- */
+/** Receives the published ids, or `undefined` if signals might have been lost and anything might have changed. It must be fast. */
 export type SignalListener = (ids: ReadonlyArray<string> | undefined) => void
 
 export interface SignalsContract {
-  /** Notifies the other nodes within a few seconds, unless the signal is lost. The publishing node itself gets no signal. */
+  /** Notifies the other nodes within a few seconds, unless the signal is lost. The publishing node gets no signal. */
   readonly publish: (topic: string, ids: ReadonlyArray<string>) => Effect.Effect<void>
   readonly subscribe: (topic: string, listener: SignalListener) => Effect.Effect<void, never, Scope.Scope>
 }

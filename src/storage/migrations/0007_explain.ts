@@ -1,4 +1,4 @@
-/** Columns that explain a charge: its price version, and why its payer has its position in the order. */
+/** Columns that explain a charge: its price version, and the reason why its payer was used. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 const changes = [
-  // The balance that the settings, an attempt or the regular check last read. If the balance is lower now, it has dropped since.
+  // The balance that the settings, an attempt or the regular check last read. If the current balance is lower, it has dropped since then.
   `ALTER TABLE tollgate_autoreload_settings ADD COLUMN looked INTEGER`,
   // Set to 1 if the balance fell below the threshold while no attempt could begin.
   `ALTER TABLE tollgate_autoreload_settings ADD COLUMN fell INTEGER NOT NULL DEFAULT 0 CHECK (fell IN (0, 1))`

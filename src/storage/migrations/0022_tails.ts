@@ -35,7 +35,7 @@ const steps = [
   `DROP TABLE tollgate_usage_buckets`,
   `ALTER TABLE tollgate_usage_buckets_next RENAME TO tollgate_usage_buckets`,
 
-  // Finds the tenants whose calls a payer has paid for, and the tenants whose calls others have paid for.
+  // Finds the tenants whose calls a payer has paid for, and the tenants with calls that others have paid for.
   `CREATE INDEX tollgate_usage_dimensions_payer ON tollgate_usage_dimensions (billing_account_id, tenant_id)`,
   `CREATE INDEX tollgate_usage_dimensions_pooled ON tollgate_usage_dimensions (tenant_id)
     WHERE billing_source_tenant_id <> tenant_id`

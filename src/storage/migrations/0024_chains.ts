@@ -18,7 +18,7 @@ const linked = (table: string, columns: string): string => `SELECT t.seq,
     ${columns.replaceAll(/\w+/g, "t.$&")}, p.previous
   FROM ${table} t CROSS JOIN tollgate_previous p ON p.seq = t.seq ORDER BY t.seq`
 
-/** Creates the table of previous rows. It sorts only the necessary columns, because sorting entire rows takes three times as long. */
+/** Creates the table of previous rows. Sorts only the necessary columns, because sorting entire rows takes three times as long. */
 const findPrevious = (table: string, owner: string): ReadonlyArray<string> => [
   `CREATE TEMP TABLE tollgate_previous (seq INTEGER PRIMARY KEY, previous INTEGER)`,
   `INSERT INTO tollgate_previous

@@ -1,6 +1,6 @@
 /**
- * Totals of runs of a tenant's records, for series and filters, and a partial index of a billing account's entries other than charges. The service
- * writes the totals for existing records in the background.
+ * Totals of each run of a tenant's records, for series and filters, and a partial index of a billing account's entries other than charges. The
+ * service writes the totals for existing records in the background.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-/** Totals of providers over all tenants, by day and model. The service adds existing records in the background. */
+/** Totals over all tenants, by provider, day and model. The service adds existing records in the background. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** The witnesses of the log and its published checkpoint, and the daily proofs of liabilities. */
+/** The log's witnesses and published checkpoint, and the daily proofs of liabilities. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,4 +1,4 @@
-/** Adds the SHA-256 hashes of the request and the answer to usage records. Earlier records contain neither. */
+/** Adds the SHA-256 hashes of the request and response bodies to usage records. Earlier records contain neither. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -17,22 +17,22 @@ import { TargetClient, targetOf } from "./Target.ts"
 export interface PostgresSettings extends Connections {
   /** The URL, such as `postgres://user:password@host:port/database?sslmode=...`. */
   readonly url: Redacted.Redacted
-  /** This node's name (the host name by default). */
+  /** This node's name. The default is the host name. */
   readonly node?: string
   readonly version?: string
-  /** The newest migration that this version knows; all by default. */
+  /** The newest migration that this version knows. The default means all migrations. */
   readonly knows?: number
   /** Whether a thread also renews this node's lease (`Renewal`). */
   readonly hasThread?: boolean
 }
 
-/** Opens connections, for example those of the writer. */
+/** Opens connections that can write, for example for the writer. */
 export class Postgres extends Context.Tag("tollgate/sql/Postgres")<
   Postgres,
   { readonly settings: PostgresSettings; readonly connect: (config?: ClientConfig) => Client }
 >() {}
 
-/** Parses a number. Returns the text of an integer if a number would not be exact. */
+/** Parses a number. Returns the text of an integer that a number cannot represent exactly. */
 const whole = (text: string): number | string => {
   const number = Number(text)
   return Number.isInteger(number) && !Number.isSafeInteger(number) ? text : number
@@ -57,7 +57,7 @@ const names = new Map<string, string>()
 /** The maximum number of prepared statements. The server stores them for each connection. */
 const namesMax = 500
 
-/** Returns the statement's name, so that the server prepares it only once per connection. */
+/** Returns a name for the statement, so that the server prepares it only once per connection; `undefined` if there are too many statements. */
 const nameOf = (text: string): string | undefined => {
   let name = names.get(text)
   if (name === undefined && names.size < namesMax) names.set(text, (name = `tollgate-${names.size}`))

@@ -17,13 +17,13 @@ const codeOf = (error: unknown): string => {
   return typeof code === "string" ? code : ""
 }
 
-/** Returns whether the transaction lost against another one (deadlock, serialization failure) and wrote nothing. */
+/** Returns whether the transaction was aborted because of another one (deadlock, serialization failure) and wrote nothing. */
 export const isLostRace = (error: unknown): boolean => codeOf(error) === "40001" || codeOf(error) === "40P01"
 
 /** Returns whether another transaction inserted the row first. In that case, this transaction wrote nothing. */
 export const isDuplicate = (error: unknown): boolean => codeOf(error) === "23505"
 
-/** Returns whether the connection to the server is lost. The server might have executed earlier statements. */
+/** Returns whether the connection to the server failed. The server might have executed earlier statements. */
 export const isConnectionFault = (error: unknown): boolean =>
   error instanceof Error && (socket.test(codeOf(error)) || driver.test(error.message))
 

@@ -1,6 +1,6 @@
 /**
- * Sends statements in one group and returns their results together. Each statement is prepared once per connection, and its row description is
- * stored, so that the server does not have to describe it again. One sync ends the group. If a statement fails, the later ones do not run.
+ * Sends statements in one group and returns their results together. Statements are prepared once per connection, and their row descriptions are
+ * cached. One sync ends the group. If a statement fails, the later ones do not run.
  */
 import type { Client, Connection } from "pg"
 import { parserOf, valuesFor } from "./Client.ts"
@@ -23,7 +23,7 @@ interface Prepared {
 export interface Asked {
   text: string
   readonly values: ReadonlyArray<unknown>
-  /** The statement's name; empty if it is not stored. */
+  /** The prepared statement's name; empty if it is not reused. */
   readonly name: string
   readonly isNew: boolean
   fields: ReadonlyArray<Field>
@@ -96,7 +96,7 @@ interface Description {
   readonly fields: ReadonlyArray<{ readonly name: string; readonly dataTypeID: number }>
 }
 
-/** A group, as a query object for the driver. */
+/** A group as a query object for the driver. */
 export class Group {
   readonly asked: ReadonlyArray<Asked>
   #place = 0

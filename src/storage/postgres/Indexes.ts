@@ -18,9 +18,9 @@ import * as Locks from "./Locks.ts"
 import { indexes } from "./Schema.ts"
 import type { Index } from "./Schema.ts"
 
-/** The connection failed, or the server refused a statement. */
+/** The connection failed, or the server rejected a statement. */
 export class BuildFailed extends Data.TaggedError("BuildFailed")<{
-  /** The index that was being built, if there was one. */
+  /** The index that was being built; `undefined` if none was. */
   readonly index: string | undefined
   readonly cause: unknown
 }> {}

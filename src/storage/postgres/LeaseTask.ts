@@ -3,7 +3,7 @@
 export interface Task {
   readonly url: string
   readonly run: string
-  /** The statement that renews a run's lease, unless the run has ended. Its parameter is the run. */
+  /** The statement that renews the lease unless the run has ended. Its parameter is the run. */
   readonly text: string
   /** The interval between renewals, and the timeout of a statement, in milliseconds. */
   readonly every: number

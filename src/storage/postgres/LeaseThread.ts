@@ -41,8 +41,8 @@ const renew = async (): Promise<void> => {
 }
 
 /**
- * Renews the lease as long as the main thread sends heartbeats. This is a function, because scripts in the single executable cannot use top-level
- * await.
+ * Renews the lease as long as the main thread sends heartbeats. This must be a function, because scripts in the single executable cannot use
+ * top-level await.
  */
 const keep = async (): Promise<never> => {
   let beaten = Atomics.load(beats, 0)

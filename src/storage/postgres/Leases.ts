@@ -4,11 +4,11 @@
  * node of an ended run admits no calls until it has a lease again (`books/ledger/write/ConcurrentBatch`). Calls that it settles late are still
  * charged, although their reservation was released (`books/ledger/rows/Released`).
  *
- * A node that starts immediately ends the former run under its name, which releases the reservations of a killed process. A former run that is still
- * alive is replaced permanently: it logs this and admits no more calls, and its open calls settle late.
+ * When a node with a configured name starts, it ends former runs under this name, so the reservations of a killed process can be released. A former
+ * run that is still alive is replaced permanently: it logs this and admits no more calls, and its open calls settle late.
  *
- * One node leads. Its connection here holds an advisory lock. The server closes a connection that is silent for the length of a lease. A node that
- * gets no reply for that long no longer considers itself the leader. Two nodes therefore never lead at the same time. An iteration that the former
+ * One node leads. Its connection here holds an advisory lock. The server closes a connection that is silent for the duration of a lease. A node
+ * without a reply for that long no longer considers itself the leader. Two nodes therefore never lead at the same time. An iteration that the former
  * leader began might still be running, but the conditions in its statements make that safe.
  */
 import { Effect, Redacted, Runtime, Schedule } from "effect"
@@ -24,12 +24,12 @@ import * as Locks from "./Locks.ts"
 import * as Notifications from "./Notifications.ts"
 import * as Renewal from "./Renewal.ts"
 
-/** The length of a lease, and how often it is renewed, in seconds. */
+/** The duration of a lease and the interval between renewals, in seconds. */
 const lease = 20
 const renewalSeconds = 5
 const renewalMillis = renewalSeconds * 1_000
 
-/** The timeout of a statement about leases, in milliseconds. It is much shorter than a lease. */
+/** The timeout for lease statements, in milliseconds. It is much shorter than a lease. */
 const patience = 5_000
 
 const leaseMillis = lease * 1_000
@@ -54,7 +54,7 @@ interface State {
   /** The connection that holds the leader's lock. */
   leading: Client | undefined
   found: Found
-  /** Whether this process must stop serving the database, because it is too old or another process has claimed its name. */
+  /** Whether this process must not admit calls or lead, because it is too old or another process has claimed its name. */
   retired: boolean
 }
 
@@ -286,8 +286,8 @@ const insertRun = `INSERT INTO tollgate_sql_nodes (run, name, version, knows, st
 const anyVersion = 2_147_483_647
 
 /**
- * Selects the newest migration, and the oldest migration that a version must know to serve the database. A database from before rolling upgrades does
- * not store the latter. Only the version that created such a database may serve it.
+ * Selects the newest migration, and the oldest migration that a version must know to serve the database. Databases from before rolling upgrades do
+ * not store the latter, so a version must know all of their migrations.
  */
 export const selectOldestNeeded = `SELECT COALESCE(max(m.migration_id), 0) AS id,
     COALESCE(max(COALESCE((to_jsonb(m) ->> 'oldest')::integer, m.migration_id)), 0) AS oldest
@@ -308,10 +308,10 @@ const replaceRuns = `WITH former AS (
   )
   UPDATE tollgate_sql_nodes n SET ended = true, replaced = true, until = least(until, now()) FROM former WHERE n.run = former.run`
 
-/** Deletes the rows of nodes that ended long ago. Their reservations have been released. */
+/** Deletes runs whose lease lapsed long ago. Their reservations have been released. */
 const forgetLongEnded = "DELETE FROM tollgate_sql_nodes WHERE until < now() - interval '30 days'"
 
-/** Selects the number of nodes with a lease, the number of nodes with a recently lapsed lease, and the leader. */
+/** Selects the number of nodes with a lease, the number with a recently lapsed lease, and the leader's name. */
 const lookAround = `SELECT
     (SELECT count(*) FROM tollgate_sql_nodes WHERE NOT ended AND until > now()) AS nodes,
     (SELECT count(*) FROM tollgate_sql_nodes
@@ -323,7 +323,7 @@ const lookAround = `SELECT
         AND (l.classid::bigint << 32) | l.objid::bigint = ${Locks.leader} LIMIT 1) AS leader`
 
 /**
- * Ends a run if its lease has lapsed. After the server starts, every node has the length of a lease to return. The row lock waits for the run's
+ * Ends a run if its lease has lapsed. After the server starts, every node has the duration of a lease to return. The row lock waits for the run's
  * batches.
  */
 const endRun = `WITH lapsed AS (

@@ -1,6 +1,6 @@
 /**
- * The numbers of the advisory locks in a PostgreSQL database. They are in one list so that they remain distinct. A number must never change its
- * meaning, because nodes of two versions can run at the same time.
+ * The advisory lock numbers in a PostgreSQL database, in one list so that they remain distinct. A number must never change its meaning, because nodes
+ * of two versions can run at the same time.
  */
 
 export const migration = 7_062_516_340
@@ -16,5 +16,5 @@ export const leader = 7_062_516_342
  */
 export const indexes = 7_062_516_343
 
-/** Held while a database is the target of a copy. */
+/** Held while a process copies to the database. */
 export const copy = 7_062_516_350

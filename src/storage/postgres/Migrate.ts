@@ -3,7 +3,7 @@
  *
  * While an operator replaces nodes one by one, nodes of two versions serve one database. Tables therefore change in two steps. A migration that
  * expands (tables, indexes, columns that inserts can omit) still allows the previous version to serve. A migration that contracts (drops, renames,
- * adds constraints) follows one version later, when no node uses the removed objects any more. Each migration declares the oldest version that can
+ * adds constraints) follows one version later, when no node uses the removed objects. Each migration declares the oldest version that can
  * serve after it. The database stores this version, because a version does not know later migrations.
  * - A version can serve a newer version's database unless one of the migrations applied to it requires a newer version.
  * - A migration is refused while a node runs an older version than the migration requires.
@@ -21,7 +21,7 @@ import * as Locks from "./Locks.ts"
 import { base, contracting, indexes, later } from "./Schema.ts"
 
 export interface Migration {
-  /** The name: a number, without gaps, and words, as in `0001_base`. */
+  /** The name: a consecutive number and words, such as `0001_base`. */
   readonly name: string
   /** The oldest version that can serve after this migration, as the number of that version's newest migration. */
   readonly oldest: number
@@ -49,7 +49,7 @@ const numberOf = ({ name }: Migration): number => Number.parseInt(name, 10)
 /** The number of the newest migration. */
 export const newest = Math.max(...migrations.map(numberOf))
 
-/** How long to wait for a table that batches use. All other batches queue up during the wait. */
+/** How long to wait for a table that batches use. Other batches queue up during the wait. */
 const lockPatience = "2s"
 
 /** An index is being built. A change to its table would wait for the build, and all writers would wait for the change. */

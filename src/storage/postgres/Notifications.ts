@@ -1,5 +1,5 @@
 /**
- * Sends signals over PostgreSQL. Each node has a connection that listens and publishes. When a lost connection is restored, listeners are called with
+ * Sends signals over PostgreSQL. Each node has a connection that listens and publishes. Whenever the connection is opened, listeners are called with
  * `undefined`, because they might have missed signals.
  *
  * A notification can be lost because the sender failed, or because a connection is dead and this has not been detected yet. Changes that must not be
@@ -12,7 +12,7 @@ import type { Client } from "pg"
 import * as Ids from "../../kernel/Ids.ts"
 import { Postgres } from "./Client.ts"
 
-/** Called with the ids that a node published, or with `undefined` if signals might have been lost. */
+/** Called with the ids that another node published, or with `undefined` if signals might have been lost. */
 type Listener = (ids: ReadonlyArray<string> | undefined) => void
 
 const channel = "tollgate_signals"
@@ -22,7 +22,7 @@ const durable = "belonging"
 
 /** The timeout for connecting and for queries, in milliseconds. */
 const patience = 2_000
-/** The pause between two polls, the timeout of a poll, and the pause before a new connection, in milliseconds. */
+/** The pause between polls, the timeout of a poll, and the pause before a new connection, in milliseconds. */
 const pollPause = 600
 const pollPatience = 1_000
 const reconnectPause = 500
@@ -97,7 +97,7 @@ const tellLoss = ({ listeners }: Parts): void =>
 
 const tellBlindness = ({ listeners }: Parts): void => listeners.get(durable)?.forEach((listener) => listener(undefined))
 
-/** Opens a listening connection. `lost` is called when it ends. */
+/** Opens a listening connection. `lost` is called when the connection fails or ends. */
 const open = async (parts: Parts, lost: () => void): Promise<Client> => {
   const client = parts.connect({
     connectionTimeoutMillis: patience,
@@ -191,7 +191,7 @@ const selectLast = "SELECT COALESCE(max(number), 0) AS number FROM tollgate_sql_
 const selectSince = `SELECT number, topic, id FROM tollgate_sql_signals
   WHERE number > ? AND at < clock_timestamp() - interval '400 milliseconds' ORDER BY number`
 
-/** Deletes rows that are so old that all nodes have read them. */
+/** Deletes rows that all nodes have read or will no longer read. */
 export const forgetOld = "DELETE FROM tollgate_sql_signals WHERE at < now() - interval '1 hour'"
 
 /** Waits for the timeout of a poll, then lets the event loop handle replies that arrived while the thread was busy. */

@@ -15,7 +15,7 @@ const oldest = 16
 /** The timeout for connecting and for queries, in milliseconds. */
 const patience = 5_000
 
-/** Returns the newest applied migration, or 0 if the database does not contain the service's tables. Fails if the database cannot be used. */
+/** Returns the newest applied migration; 0 if the database does not contain the service's tables. Fails if the database cannot be used. */
 export const look = (
   database: PostgresDatabase,
   { copying = false }: Pick<Use, "copying"> = {}
@@ -42,7 +42,7 @@ export const unserved = (database: PostgresDatabase): Effect.Effect<void, Databa
     if (rows.length > 0) throw new DatabaseUnusable({ message: `${database.shown} ${servedBy(rows)}` })
   })
 
-/** Describes the refusal of a database that these nodes are serving (`selectAtWork`). */
+/** Returns the end of a refusal's sentence for a database that these nodes are serving (`selectAtWork`). */
 export const servedBy = (nodes: ReadonlyArray<{ readonly name: string }>): string =>
   `is served by ${nodes.map(({ name }) => name).join(", ")}: stop it first (a node that was killed counts for 20 s)`
 

@@ -2,8 +2,8 @@
  * Renews a node's lease from a separate thread and connection. Large responses can keep the main thread too busy to renew the lease in time, and
  * other nodes would then release the node's reservations.
  *
- * A lease means that the node is still working on its calls. A node with a stuck main thread is not. The thread therefore renews the lease only if
- * the main thread's event loop has run within the last two minutes. If the process dies or freezes, so does the thread.
+ * A lease means that the node is still processing its calls, which a node with a stuck main thread is not. The thread therefore renews the lease only
+ * if the main thread's event loop has run within the last two minutes. If the process dies or freezes, so does the thread.
  */
 import type { Worker } from "node:worker_threads"
 import type { Task } from "./LeaseTask.ts"
@@ -24,7 +24,7 @@ export interface Renewal {
   readonly stop: () => Promise<unknown>
 }
 
-/** Starts the thread. If it fails, `failed` is called and another thread is started. */
+/** Starts the thread. If it fails, `failed` is called, and another thread is started after a pause. */
 export const start = (task: Omit<Task, "beats" | "renewedAt">, failed: (error: unknown) => void): Renewal => {
   const beats = new Int32Array(new SharedArrayBuffer(4))
   const renewedAt = new BigInt64Array(new SharedArrayBuffer(8))

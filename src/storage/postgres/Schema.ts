@@ -1,6 +1,6 @@
 /**
- * The tables on PostgreSQL. They are the tables that SQLite's migrations create (`test/storage/Engines.test.ts` compares them). There are additions
- * for several writers: the leases of nodes, and sequences that are used under a row's lock.
+ * The tables on PostgreSQL: those that SQLite's migrations create (`test/storage/Engines.test.ts` compares them), and additions for several writers,
+ * such as node leases and sequences that are used under row locks.
  */
 import { migrationsTable } from "../database/Unusable.ts"
 

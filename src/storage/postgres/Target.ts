@@ -26,7 +26,7 @@ export interface Target extends ClientConfig {
   readonly prefersTls?: boolean
 }
 
-/** Builds the driver's settings. `options` are session settings that the URL's options override. Throws if a file named in the URL cannot be read. */
+/** Builds the driver's settings. The URL's session options override `options`. Throws if a file named in the URL cannot be read. */
 export const targetOf = (url: Redacted.Redacted, options = ""): Target => {
   const target = new URL(Redacted.value(url))
   const params: Params = Object.fromEntries(

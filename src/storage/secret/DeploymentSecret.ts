@@ -1,6 +1,6 @@
 /**
- * The secret of a deployment. Keys and tokens are stored only as hashes keyed with it, and private keys only encrypted with it. A copy of the
- * database alone therefore reveals no key or token.
+ * The deployment's secret. Keys and tokens are stored only as hashes keyed with it, and private keys and emails only encrypted with it. A copy of the
+ * database alone therefore reveals none of them.
  */
 import { Context, Effect, Layer } from "effect"
 import { CompactEncrypt, compactDecrypt } from "jose"
@@ -27,7 +27,7 @@ export const purposes = [
 ] as const
 export type Purpose = (typeof purposes)[number]
 
-/** The values that the secret protects: hashes by purpose, and encrypted values. */
+/** The kinds of values that the secret protects: hashes by purpose, and encrypted values. */
 export type Protected = Purpose | "signing_key" | "log_key" | "letter"
 
 export interface DeploymentSecretContract {

@@ -1,6 +1,6 @@
 /**
- * Restricts data files to the service's user. The group and others get no permissions. Files created by root are given to the owner of the folder,
- * who must be able to open them later.
+ * Restricts data files to the service's user. The group and others get no permissions. Files created by root are given to the folder's owner, who
+ * must be able to open them later.
  *
  * Where the specification is silent:
  * - The service removes the permissions of the group and others from the data folder (unless it contains other folders) and from its own files. It
@@ -28,7 +28,7 @@ export interface Place {
   readonly database: string | undefined
 }
 
-/** The completed and the failed changes, one phrase per file. */
+/** The completed and the failed changes, one phrase per file or folder. */
 export interface Tightened {
   readonly done: ReadonlyArray<string>
   readonly left: ReadonlyArray<string>

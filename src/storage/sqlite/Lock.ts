@@ -32,8 +32,8 @@ export const take = (path: string, patience: number): Lock => {
 const attemptsMax = 20
 
 /**
- * Acquires the lock on a file that exists only while it is locked. A file created by root is given to the owner of the folder, who otherwise could
- * not test the lock.
+ * Acquires the lock on a file that exists only while it is locked. A file created by root is given to the folder's owner, who otherwise could not
+ * test the lock.
  */
 export const takeNew = (path: string): Lock => {
   for (let attempt = 1; ; attempt++) {
@@ -54,7 +54,7 @@ export const takeNew = (path: string): Lock => {
   }
 }
 
-/** Returns whether a process holds the lock. If none does, the file is removed. */
+/** Returns whether a process holds the lock. If none does, removes the file if possible. */
 export const isTaken = (path: string): boolean => {
   if (!existsSync(path)) return false
   let lock: Lock

@@ -15,8 +15,8 @@ import { copyTable, DatabaseUnusable, migrationsTable, selectSource, unfinishedC
 import type { Use } from "../database/Unusable.ts"
 
 /**
- * Returns the newest migration applied to a file: 0 if the database is empty, and `undefined` if the file does not exist. Changes nothing. `writing`
- * also checks for write permission. Fails if the file is not a database of this service.
+ * Returns the newest migration applied to a file: 0 if there is none, and `undefined` if the file does not exist. Changes nothing. `writing` also
+ * checks for write permission. Fails if the file is not a database of this service.
  */
 export const look = (
   file: string,
@@ -68,7 +68,7 @@ const unusableFor = (file: string, error: unknown): DatabaseUnusable =>
     is_locked: /^SQLITE_(BUSY|LOCKED)/.test(faultOf(error)?.code ?? "")
   })
 
-/** Fails unless the file is writable now. Writes nothing. */
+/** Fails unless the file can be locked for writing now. Writes nothing. */
 export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> =>
   Effect.try({
     try: () => {
@@ -82,14 +82,14 @@ export const tryToWrite = (file: string): Effect.Effect<void, DatabaseUnusable> 
     catch: (error) => unusableFor(file, error)
   })
 
-/** How long to wait for a locked file, in milliseconds. */
+/** The waits for a locked file, in milliseconds. */
 export interface Waiting {
   readonly most: number
-  /** The interval between two log lines, in milliseconds. */
+  /** The interval between log lines. */
   readonly said: number
 }
 
-/** Retries while another process has locked the file, and logs this. It uses real time, independently of the test clock. */
+/** Retries while another process has locked the file, for at most `most`, and logs this. Uses real time, independently of the test clock. */
 export const whenUnlocked = <A, R>(
   file: string,
   effect: Effect.Effect<A, DatabaseUnusable, R>,

@@ -1,4 +1,4 @@
-/** Opens the SQLite database for reading, after running its migrations. All later changes go through the ledger's `Writer`. */
+/** Opens SQLite databases, after running their migrations. */
 import * as Migrator from "@effect/sql/Migrator"
 import { SqlClient } from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
@@ -59,8 +59,8 @@ import { wordsOf } from "./Opening.ts"
 import { migrationsTable as table, reasonOf, UpgradeFailed } from "../database/Unusable.ts"
 
 /**
- * The migrations. The list is append-only, because a database never applies a migration twice. They are recorded in a separate table, so a host can
- * have its own migrations.
+ * The migrations. The list is append-only, because a database never applies a migration twice. They are recorded in a table with a distinct name, so
+ * a host can have its own migrations.
  */
 export const migrations = {
   "0001_ledger": ledger,
@@ -182,7 +182,7 @@ export const migrate = (file: string | undefined) =>
   })
 
 /**
- * Protects a host's objects that refer to a table while a migration replaces it. Otherwise, rows that refer to the table would be deleted with it,
+ * Protects a host's objects that refer to a table while a migration replaces the table. Otherwise, rows that refer to it would be deleted with it,
  * and views would not find it. Both settings belong to the connection and can be changed only outside a transaction.
  */
 const leavingReferences = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
@@ -232,8 +232,8 @@ const keepEmpty = Layer.effectDiscard(
 )
 
 /**
- * Opens a new, migrated database in memory for reading and writing. The writer shares the connection. A process migrates only its first database.
- * Later databases are copies of it, and copying takes 2 % of the time.
+ * Opens a new, migrated database in memory for reading and writing. The writer shares the connection. A process migrates only its first database in
+ * memory. Later ones are copies of it, which takes 2 % of the time.
  */
 export const layerMemory = Layer.suspend(() =>
   // The driver also opens bytes, although the client's type does not allow that.

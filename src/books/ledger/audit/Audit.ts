@@ -7,9 +7,9 @@
  * An audit can begin after previously verified rows (`Checkpoint`). In that case, it checks only newer rows and the accounts that they touch. Only a
  * full audit finds changes to older rows and checks the rollups.
  *
- * If there are several writers, one can commit rows with lower numbers than those already committed by another. The slices therefore end at the safe
- * horizon (`SafeHorizon`). The safe horizon is also the checkpoint. The rows after it are read together with the accounts, in one snapshot. A
- * snapshot for the entire audit would prevent the server from removing old versions of rows that every charge changes.
+ * With several writers, one can commit rows with lower numbers than those already committed by another. The slices therefore end at the safe
+ * horizon (`SafeHorizon`). The checkpoint is the last row before it. The rows after it are read together with the accounts, in one snapshot. A
+ * snapshot for the entire audit would prevent the server from removing old row versions, which every charge creates.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -65,7 +65,7 @@ export const audit = Effect.fnUntraced(function* (
     yield* pace.pause
     yield* comparer.daysOver
     if (behind(last) > 0) continue
-    // Read new rows in slices as well. The last transaction then reads less than a slice.
+    // Read new rows in slices too, so that the last transaction reads at most one slice.
     const now = several === undefined ? yield* newest : yield* several.end
     if (now !== undefined && behind(now) > pace.slice) last = now
   }

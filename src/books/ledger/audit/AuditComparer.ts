@@ -9,7 +9,7 @@ import type { Day, Place as RollupPlace } from "./AuditSums.ts"
 import type { Pace } from "./Checkpoint.ts"
 import type { Chain, Offset, RunningTotals } from "./RunningTotals.ts"
 
-/** Runs an effect in one snapshot of the database. */
+/** Runs an effect in one database snapshot. */
 export type AtOneMoment = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError, R>
 
 interface Dependencies extends Pace {
@@ -22,7 +22,7 @@ interface Dependencies extends Pace {
 
 interface Parts extends Dependencies {
   readonly sums: ReturnType<typeof comparisonOf>
-  /** The number of a day's groups to compare per transaction. Comparing their rollup rows takes about as long as a slice. */
+  /** The number of groups to compare per transaction. Comparing their rollup rows takes about as long as reading a slice. */
   readonly portionSize: number
 }
 
@@ -51,7 +51,7 @@ const compareDay = Effect.fnUntraced(function* (
   }
 })
 
-/** Compares the last days and finds rollup rows without records. Each transaction first reads the records committed in the meantime. */
+/** Compares the last days, finds rollup rows without records, and counts the offsets. Each transaction first reads the rows committed meanwhile. */
 const rest = (parts: Parts) =>
   Effect.gen(function* () {
     const { pause, readRest, slice, sql, sums, totals } = parts
@@ -96,7 +96,7 @@ const offsets = (parts: Parts) =>
     return Effect.zipRight(compareOffsets(parts, entryOffsets, entries), compareOffsets(parts, recordOffsets, records))
   })
 
-/** Compares stored offsets with `met`. An offset is written together with its row and never changes, so this needs no snapshot. */
+/** Compares stored offsets with `met`. Offsets are written together with their rows and never change, so this needs no snapshot. */
 const compareOffsets = Effect.fnUntraced(function* (
   { sql, totals }: Parts,
   { at: atColumn, check, heads, offsets }: OffsetTable,

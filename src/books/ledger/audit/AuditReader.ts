@@ -1,4 +1,4 @@
-/** Reads the rows of the books for an audit, slice by slice, and finally the stored figures to compare. */
+/** Reads the books' rows for an audit, slice by slice, and finally the stored figures to compare. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { accountsTable } from "../rows/Rows.ts"
@@ -15,8 +15,8 @@ interface Parts {
   readonly totals: RunningTotals
   readonly place: Place
   /**
-   * The last rows that were read. A checkpoint must identify an existing row, not an unused number. After a copy to the other engine, the next row
-   * gets the number after the last row.
+   * The last rows that were read. A checkpoint must identify existing rows, not unused numbers, because after a copy to the other engine, the next
+   * row gets the number after the last row.
    */
   readonly lastRows: Place
 }
@@ -35,7 +35,7 @@ export const readerOf = (sql: SqlClient, since: Checkpoint, totals: RunningTotal
   }
 }
 
-/** Reads the next entries, at most `limit` of them and up to the row `end`. Returns their number. */
+/** Reads at most `limit` entries, up to the row `end`. Returns their number. */
 const entries = (parts: Parts) =>
   Effect.fnUntraced(function* (limit: number, end: number) {
     const { lastRows, place, sql, totals } = parts
@@ -49,7 +49,7 @@ const entries = (parts: Parts) =>
       totals.readEntry(row)
       place.entry = lastRows.entry = row.seq
     }
-    // Treat unused numbers as read.
+    // Skip unused numbers.
     if (rows.length < limit && end < everything) place.entry = end
     return rows.length
   })
@@ -103,7 +103,7 @@ const know = Effect.fnUntraced(function* ({ sql, totals }: Parts, rows: Readonly
   for (const one of found) totals.dimensions.set(one.number, one)
 })
 
-/** Reads all remaining rows, in portions because their number is unknown. */
+/** Reads all remaining rows, in slices. */
 const rest = (parts: Parts) =>
   Effect.gen(function* () {
     for (const read of [entries(parts), records(parts)]) while ((yield* read(restSlice, everything)) === restSlice);
@@ -179,7 +179,7 @@ const compareHeads = (totals: RunningTotals, rows: ReadonlyArray<HeadRow>): void
   const heads = new Map(rows.map((row) => [row.id, row]))
   for (const id of new Set([...heads.keys(), ...totals.tenants.keys()])) {
     const [head, tenant] = [heads.get(id), totals.tenants.get(id)]
-    // If there are several writers, a head can exist before its tenant has a record, because the batch creates and locks the head first.
+    // With several writers, a head can exist before its tenant has a record, because the batch creates and locks the head first.
     const isSame = (head?.total ?? 0) === (tenant?.number ?? 0) && (head?.newest ?? null) === (tenant?.newest ?? null)
     if (isSame) continue
     totals.report("tollgate_usage_heads names the newest record", {
@@ -212,7 +212,7 @@ const watermarksNow = ({ sql, totals }: Parts) =>
     }
   )
 
-// Rows are read as arrays in this order of columns, because arrays cost the driver less than half as much as objects.
+// Rows are read as arrays in this column order, because arrays cost the driver less than half as much as objects.
 const entryColumns = `e.seq, e.billing_account_id AS account, e.number, e.type, ${exact("e.amount")} AS amount,
   ${exact("e.balance")} AS balance, ${exact("e.giftable")} AS giftable, e.source, e.reference_id AS reference, e.at,
   e.previous`
@@ -257,7 +257,7 @@ const selectDimensions = `SELECT d.*, a.tenant_id AS account_tenant
 
 const everything = Number.MAX_SAFE_INTEGER
 
-/** The number of remaining rows to read at a time. */
+/** The number of rows per slice of the remaining rows. */
 const restSlice = 4096
 
 /** The maximum number of mismatched calls to look up. It exceeds the number that can be reported. */

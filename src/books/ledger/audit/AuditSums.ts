@@ -1,8 +1,8 @@
 /**
- * Checks that the rollups equal the sums of the records up to the watermarks. The audit passes each record as it reads it. The records of one owner
- * are in chronological order. The records of all owners are only approximately in order, because the writers of several nodes run concurrently and
- * have separate clocks. Therefore, a day counts as over when the first record from two days later is read. The sums of two days are held in memory.
- * The rows of a day are compared by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and
+ * Checks that the rollups equal the sums of the records up to the watermarks. The audit passes on each record as it reads it. The records of one
+ * owner are in chronological order. The records of all owners are only approximately in order, because the writers of several nodes run concurrently
+ * and have separate clocks. Therefore, a day counts as finished when the first record from two days later is read. The sums of about two days are in
+ * memory. A day's rows are compared by owner (tenant, caller, payer), several owners per transaction. The transaction also reads the watermarks and
  * subtracts the day's records after them, so concurrent folding does not affect the result.
  *
  * After the comparison, only one bit per owner and day remains in memory. With these bits, a last pass over the rollups finds rows for days without
@@ -20,7 +20,7 @@ import type { OwnerColumn, Rollup } from "../rows/Rollups.ts"
 import { exact, valueRead } from "../totals/SortedIndex.ts"
 import type { Value } from "../totals/Varints.ts"
 
-/** The sums of some records, with the cost in nano-USD. */
+/** The sums of records, with the cost in nano-USD. */
 interface Sums {
   requests: number
   successes: number
@@ -31,7 +31,7 @@ interface Sums {
   latency_ms: number
 }
 
-/** The columns of a record that the rollups include. */
+/** A record's columns for the rollups, except its cost and dimensions. */
 export interface MeasuredRow {
   readonly tenant: string
   readonly number: number
@@ -43,14 +43,14 @@ export interface MeasuredRow {
   readonly latency_ms: number
 }
 
-/** The measures of a record `r`, except its cost. */
+/** Selects the measures of a record `r`, except its cost. */
 export const measureColumns = "r.success, r.prompt_tokens, r.completion_tokens, r.units, r.latency_ms"
 
 /** The sums of a day's records with equal dimensions. */
 interface Group {
   readonly tenant: string
   readonly dimensions: DimensionsRow
-  /** The numbers of the first and last record. */
+  /** The first and last record number. */
   readonly first: number
   last: number
   readonly hours: Array<Hour>
@@ -73,7 +73,7 @@ export class Day {
     this.start = start
   }
 
-  /** Adds a record. Returns the record's group if it is new. */
+  /** Adds a record. Returns its group if the group is new. */
   add(row: MeasuredRow, cost: Value, dimensions: DimensionsRow): Group | undefined {
     let group = this.groups.get(dimensions.number)
     const isNew = group === undefined
@@ -95,7 +95,7 @@ export class Day {
     return isNew ? group : undefined
   }
 
-  /** Returns the owners that have records on the day, in portions of about `size` groups. */
+  /** Returns the day's owners in portions of about `size` groups. */
   portions(rollup: number, size: number): ReadonlyArray<ReadonlyArray<string>> {
     const portions: Array<Array<string>> = []
     let left = 0
@@ -143,7 +143,7 @@ class DaysOfOwners {
 /** The number of bits used per V8 small integer. */
 const daysInWord = 30
 
-/** The sums of the records read so far, for open days and for finished days that have not been compared yet. */
+/** The sums of the records read so far, for open days and for finished days that are not compared yet. */
 export class DailySums {
   private current: Day | undefined
   private readonly open = new Map<number, Day>()
@@ -176,7 +176,7 @@ export class DailySums {
     return this.over.splice(0)
   }
 
-  /** Returns all remaining days. Open days can still receive records. */
+  /** Returns all remaining days, and removes the finished ones. Open days can still receive records. */
   takeAll(): ReadonlyArray<Day> {
     return [...this.takeOver(), ...this.open.values()]
   }
@@ -211,7 +211,7 @@ const addRecord = (to: Sums, row: MeasuredRow, cost: Value): void => {
 
 // ---- comparing ----------------------------------------------------------------------------------------------------------
 
-/** A row of a rollup, as stored or as computed from records. */
+/** A rollup row, as stored or as computed from records. */
 interface SumsRow {
   readonly key: ReadonlyArray<string | number>
   readonly sums: Sums
@@ -228,7 +228,7 @@ interface Parts {
   readonly report: ReportSums
 }
 
-/** Compares the rollups with `sums`. Each effect is short. It must run in a transaction if other connections can write. */
+/** Compares the rollups with `sums`. Each effect is short, and must run in a transaction if other connections can write. */
 export const comparisonOf = (sql: SqlClient, sums: DailySums, report: ReportSums) => {
   const parts: Parts = { sql, sums, report }
   return { compare: compare(parts), strays: strays(parts) }
@@ -251,8 +251,8 @@ const compare = (parts: Parts) =>
   })
 
 /**
- * Reads `size` rows from a cursor. Reports rows for days without a record of their owner, and rows with an unknown grain. Returns the next cursor, or
- * `undefined` at the end. All existing records must have been read.
+ * Reads `size` rows from a cursor. Reports rows for days on which their owner has no record, and rows with an unknown grain. Returns the next cursor,
+ * or `undefined` at the end. All existing records must have been read before.
  */
 const strays = (parts: Parts) =>
   Effect.fnUntraced(function* (i: number, from: Place, size: number) {
@@ -279,7 +279,7 @@ const off = (
   found: SumsRow | undefined
 ) => report(table, { id: key.join("/"), expected: inWords(expected?.sums), found: inWords(found?.sums) })
 
-/** Computes the expected rows of a rollup from the groups' records up to the watermarks. */
+/** Computes a rollup's expected rows from the groups' records up to the watermarks. */
 const due = Effect.fnUntraced(function* (sql: SqlClient, rollup: Rollup, groups: ReadonlyArray<Group>) {
   const watermarks = yield* watermarksOf(sql, groups)
   const rows = new Map<string, SumsRow>()
@@ -313,7 +313,7 @@ const watermarksOf = (sql: SqlClient, groups: ReadonlyArray<Group>) =>
     (rows) => new Map(rows.map(({ number, tenant_id }) => [tenant_id, number]))
   )
 
-/** Sums a tenant's records from the number `from` to `to` (inclusive), by dimensions and hour. */
+/** Sums a tenant's records with the numbers `from` to `to` (inclusive), by dimensions and hour. */
 const tailOf = (sql: SqlClient, tenant: string, from: number, to: number) =>
   Effect.map(
     sql<TailRow>`SELECT r.dimensions, r.at - r.at % ${sql.literal(`${hour}`)} AS at, COUNT(*) AS requests,
@@ -322,7 +322,7 @@ const tailOf = (sql: SqlClient, tenant: string, from: number, to: number) =>
     (rows) => rows.map((row) => ({ ...row, cost: valueRead(row.cost) }))
   )
 
-/** Reads the stored rows of owners for a day. An owner is an array of the values of its columns. */
+/** Reads the owners' stored rows for a day. An owner is an array of its column values. */
 const kept = (sql: SqlClient, rollup: Rollup, owners: ReadonlyArray<ReadonlyArray<string>>, start: number) =>
   Effect.map(sql.unsafe(selectKept(rollup), [JSON.stringify(owners), start, start + day]).values, (rows) =>
     rows.map((row) => rowOf(row as ReadonlyArray<string | number>, rollup.columns.length))
@@ -369,18 +369,18 @@ interface DayRow extends Readonly<Record<OwnerColumn, string>> {
 /** The possible values of `grain`; `undefined` if the rollup has only days. */
 const grains: ReadonlySet<number | undefined> = new Set([undefined, day, hour])
 
-/** Returns the columns of the key that identify the owner and the time. */
+/** Returns the key columns for the owner and the time. */
 const placeColumns = ({ columns, owner }: Rollup): ReadonlyArray<string> => [
   ...owner,
   ...columns.filter((column) => column === "grain"),
   "start"
 ]
 
-/** Returns the cursor before the first row of a rollup. */
+/** Returns the cursor before a rollup's first row. */
 export const beginningOf = (rollup: Rollup): Place =>
   placeColumns(rollup).map((column) => (column === "grain" || column === "start" ? Number.MIN_SAFE_INTEGER : ""))
 
-/** Builds the query for the days of `LIMIT` rows from a cursor. */
+/** Builds the query for the owners, grains and days of `LIMIT` rows from a cursor. */
 const selectDays = (rollup: Rollup): string => {
   const place = placeColumns(rollup)
   const columns = place.join(", ")

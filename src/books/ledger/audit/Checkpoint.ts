@@ -2,7 +2,7 @@
 import type { Effect } from "effect"
 import { turn } from "../../../kernel/Pieces.ts"
 
-/** The last rows that an audit has read, and the sums up to them in nano-USD. The next audit continues there. */
+/** The last rows that an audit has read, and the sums up to them in nano-USD. The next audit can continue there. */
 export interface Checkpoint {
   readonly entry: number
   readonly record: number
@@ -12,7 +12,7 @@ export interface Checkpoint {
 
 export const beginning: Checkpoint = { entry: 0, record: 0, world: 0n, revenue: 0n }
 
-/** The number of rows that an audit reads at a time, and the pause between slices. */
+/** The number of rows per slice, and the pause between slices. */
 export interface Pace {
   readonly slice: number
   readonly pause: Effect.Effect<void>
@@ -23,6 +23,6 @@ export const quick: Pace = { slice: 4096, pause: turn }
 
 export interface Progress {
   readonly rows: number
-  /** The number of rows to read, as known so far. */
+  /** The number of rows to read, as far as known. */
   readonly of: number
 }

@@ -1,6 +1,6 @@
 /**
- * Computes a digest of each account's ledger to compare two copies of the books. A digest consists of the number of entries, the balance, and a hash
- * over the entries in order.
+ * Computes a digest of each account's ledger to compare two copies of the books. A digest consists of the entry count, the balance, and a hash over
+ * the entries in order.
  */
 import { hash } from "node:crypto"
 
@@ -24,7 +24,7 @@ export interface DigestTotals {
 }
 
 /**
- * Reads all entries, a slice at a time. In each slice, an account's rows are hashed together with the hash of the earlier slices. Two digests can
+ * Takes all entries, slice by slice. In each slice, an account's rows are hashed together with the hash of the earlier slices. Two digests can
  * therefore be compared only if they read identical slices.
  */
 export class Digest {
@@ -85,7 +85,7 @@ export class Digest {
     }
   }
 
-  /** Returns a sentence for each account with a different ledger in the copy. */
+  /** Returns a sentence for each account whose ledger differs in the copy. */
   differences(copy: Digest): ReadonlyArray<string> {
     const ids = new Set([...this.accounts.keys(), ...copy.accounts.keys()])
     return [...ids].flatMap((id) => {

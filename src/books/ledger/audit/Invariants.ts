@@ -1,6 +1,6 @@
 /**
- * The invariants of the books, as database queries. Each check returns its violations with the stored and the expected figure. `Audit` checks the
- * rules between rows and the sums of rows. Other modules define further checks, and `app/Checks` collects all of them.
+ * Invariants of the books, as database queries. Each check returns its violations with the stored and the expected figure. `Audit` checks the rules
+ * between rows and the sums of rows. Other modules define further checks, and `app/Checks` collects all of them.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -18,7 +18,7 @@ import { accountsTable } from "../rows/Rows.ts"
 import * as SortedIndex from "../totals/SortedIndex.ts"
 import * as Totals from "../totals/Totals.ts"
 
-/** Runs the checks one by one. A query reads one snapshot, so it works on a live database. */
+/** Runs the checks one by one. A query reads one snapshot, so it also works on a live database. */
 export const lookAt = (
   checks: ReadonlyArray<Check>,
   { pause }: Pace = quick
@@ -41,8 +41,8 @@ export const lookAt = (
   )
 
 /**
- * Double-entry bookkeeping in four sums: the customers' balances, the `escrow` of transfers, `revenue` (charges), and the outside `world`. They add
- * up to 0.
+ * Selects the four sums of double-entry bookkeeping: the customers' balances, the transfers' `escrow`, `revenue` (charges), and the outside `world`.
+ * They add up to 0.
  */
 const houseAccounts = `(
   SELECT world, revenue, customers, escrow FROM (
@@ -53,7 +53,7 @@ const houseAccounts = `(
     SELECT COALESCE(SUM(giftable + granted), 0) AS customers, COALESCE(SUM(held), 0) AS escrow FROM ${accountsTable} accounts
   ) kept)`
 
-/** In nano-USD. */
+/** The four sums, in nano-USD. */
 export interface TrialBalance {
   /** The outside world's balance: credit taken back, minus purchases and grants. */
   readonly world: Nano
@@ -62,7 +62,7 @@ export interface TrialBalance {
   readonly escrow: Nano
 }
 
-/** Computes the four sums from all entries, as `verify` does. They add up to 0. */
+/** Computes the four sums from all entries and accounts. */
 export const trialBalance: Effect.Effect<TrialBalance, never, SqlClient> = Effect.flatMap(SqlClient, (sql) =>
   Effect.map(
     Effect.orDie(
@@ -134,7 +134,7 @@ const usage: ReadonlyArray<Check> = [
   }
 ]
 
-/** The number of ids to read at a time. Reading that many takes a few milliseconds. */
+/** The number of ids per slice. Reading a slice takes a few milliseconds. */
 const idsInSlice = 16_384
 
 const repeatedIds = Effect.fnUntraced(function* (sql: SqlClient) {
@@ -200,7 +200,7 @@ interface LimitedKey {
   readonly tenant_id: string
 }
 
-/** Compares a column of each key's limit with the figure that a query computes. */
+/** Compares a column of each key's limit with the computed figure. */
 const compare = (column: "reserved" | "spent") =>
   Effect.fnUntraced(function* (sql: SqlClient) {
     const found: Array<CheckRow> = []
@@ -221,7 +221,7 @@ const compare = (column: "reserved" | "spent") =>
     return found
   })
 
-/** Compares a column of each budget `g` with a sum over the rows `r` that refer to the budget. Without budgets, it reads no rows. */
+/** Builds a query that compares a column of each budget with a sum over the rows `r` that list it. Without budgets, it reads no such rows. */
 const summed = (column: string, sum: string, rows: string): string =>
   `SELECT g.id, CAST(COALESCE(s.n, 0) AS TEXT) AS expected, CAST(g.${column} AS TEXT) AS found FROM tollgate_ledger_budgets g
     LEFT JOIN (SELECT g.id, ${sum} AS n FROM (SELECT 1 FROM tollgate_ledger_budgets WHERE kind <> 'key' LIMIT 1) o

@@ -1,6 +1,6 @@
 /**
- * Sums the rows that an audit has read so far, and compares each row with the same owner's earlier rows. At the end, the sums are compared with the
- * stored accounts, totals and transfers. The code here contains no SQL.
+ * Sums the rows that an audit has read so far, and compares each row with the owner's previous row. At the end, it compares the sums with the stored
+ * accounts and their total, and checks the transfers and calls. This file contains no SQL.
  */
 import { offsetEvery } from "../rows/RowLinks.ts"
 import type { DimensionsRow } from "../rows/Dimensions.ts"
@@ -46,7 +46,7 @@ export interface AccountRow {
   readonly newest: number | null
 }
 
-/** An owner's newest row, its time, and the number of rows after the checkpoint that have an offset. */
+/** An owner's newest row, its time, and the number of offsets after the checkpoint. */
 export interface Chain {
   newest: number | null
   at: number
@@ -79,7 +79,7 @@ interface Transfer {
   paid: Value
 }
 
-/** A call with a cost and debits that do not match yet. */
+/** A call whose cost and debits do not match yet. */
 interface Call {
   cost: { readonly amount: Value; readonly payer: string } | undefined
   count: number
@@ -129,7 +129,7 @@ export class RunningTotals {
     return { entry, record, world: BigInt(this.world), revenue: BigInt(this.revenue) }
   }
 
-  /** Starts an account's sums after the entry `last`, or at zero if there is none. */
+  /** Starts an account's sums after the entry `last`, or at zero without one. */
   begin(id: string, last: EntryRow | undefined): void {
     const balance = last === undefined ? 0 : valueRead(last.balance)
     this.accounts.set(id, {
@@ -168,7 +168,7 @@ export class RunningTotals {
         isCredit ? "a source of credit" : "escrow, a purchase, grant or allowance taken back, or none",
         source ?? "none"
       )
-    // If there are several writers, only the rows of one owner are in chronological order.
+    // With several writers, only the rows of one owner are in chronological order.
     if (at < account.at) this.offEntry(row, "entries are in the order of time", account.at, at)
     account.number = number
     account.balance = balance
@@ -183,7 +183,7 @@ export class RunningTotals {
     this.move(row, isCredit, amount)
   }
 
-  /** Books the other side of an entry. */
+  /** Adds the other side of an entry to the sums. */
   private move(row: EntryRow, isCredit: boolean, amount: Value): void {
     const { account, reference, source } = row
     if (source === null) {
@@ -253,7 +253,7 @@ export class RunningTotals {
     if (cost !== undefined && count === 1 && amount === cost.amount && account === cost.payer) this.calls.delete(id)
   }
 
-  /** Compares the stored accounts: all of them or, after a checkpoint, only those with new entries. */
+  /** Compares stored accounts: all accounts or, after a checkpoint, those with new entries. */
   compareAccounts(rows: ReadonlyArray<AccountRow>): void {
     const held = this.whole ? this.escrows() : undefined
     for (const row of rows) {
@@ -272,7 +272,7 @@ export class RunningTotals {
           expected: `${made.newest ?? "none"}`,
           found: `${row.newest ?? "none"}`
         })
-      // After a checkpoint, earlier funding is unknown here.
+      // After a checkpoint, earlier funding is unknown.
       if (this.whole || made.funded)
         same("funded means that credit was bought or received", made.funded ? 1 : 0, row.funded)
       if (held !== undefined) same("held is the credit in escrow", held.get(row.id) ?? 0, valueRead(row.held))
@@ -304,7 +304,7 @@ export class RunningTotals {
 
   compareTransfers(): void {
     for (const [id, { escrows, paid, payments }] of this.transfers) {
-      // After a checkpoint, the audit might have read only the end of the transfer.
+      // After a checkpoint, the audit might have read only a transfer's end.
       if (!this.whole && escrows.length === 0 && payments === 1) continue
       const escrow = escrows.reduce<Value>((sum, { amount }) => plus(sum, amount), 0)
       if (escrows.length === 1 && payments <= 1 && (payments === 0 || paid === escrow)) continue
@@ -316,7 +316,7 @@ export class RunningTotals {
     }
   }
 
-  /** Reports costs without a matching debit. Also reports debits without a record, with a free record, or with a second debit. */
+  /** Reports costs without exactly one matching debit, and debits without a record or for a free one. */
   compareCalls(
     ids: ReadonlyArray<string>,
     records: ReadonlyMap<string, { readonly cost: Value; readonly payer: string }>
@@ -331,7 +331,7 @@ export class RunningTotals {
       }
       const cost = call.cost?.amount ?? record!.cost
       const payer = call.cost?.payer ?? record!.payer
-      // The call was dropped after its first debit and now has a second one.
+      // Without a cost here, the call was dropped after its first debit, and now has another.
       const before = record === undefined ? 0 : record.cost
       const count = call.count + (before === 0 ? 0 : 1)
       this.report("a cost has one debit", {
@@ -359,7 +359,7 @@ const noEntries: Account = {
   offsets: 0
 }
 
-/** Makes this row the owner's newest row and adds its offset, if it has one. */
+/** Updates the owner's newest row and adds the row's offset, if it has one. */
 const goOn = (
   chain: Chain,
   owner: string,
@@ -379,8 +379,8 @@ const creditSources: ReadonlySet<string | null> = new Set([...outsideSet, ...esc
 const debitSources: ReadonlySet<string | null> = new Set([null, "transfer_escrow", "purchase", "admin", "allowance"])
 
 /**
- * Computes the giftable credit after an entry. A charge spends granted credit first, a transfer takes only giftable credit, and a refunded payment
- * takes giftable credit first. Taking back an allowance or grant takes no giftable credit.
+ * Computes the giftable credit after an entry. A charge spends granted credit first, a transfer takes only giftable credit, a refunded payment takes
+ * giftable credit first, and taking back an allowance or grant takes none.
  */
 const giftableBehind = (
   { balance, giftable }: Account,

@@ -1,4 +1,4 @@
-/** How often the service verifies its books: `verify` in the configuration file. */
+/** The interval of the service's own verification: `verify` in the configuration file. */
 import { Context, Layer, Schema } from "effect"
 import { Seconds } from "../../../kernel/Setting.ts"
 

@@ -1,4 +1,4 @@
-/** Stores the results of verifications, with their time, number of findings and checkpoint. A verification without findings *held*. */
+/** Saves the results of verifications. A verification without findings is *clean*. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import type { Finding } from "../rules/Check.ts"
@@ -25,11 +25,10 @@ export type VerifySince = (
 ) => Effect.Effect<Verified, never, SqlClient>
 
 export interface Verification {
-  /** The time when the verification ended, in milliseconds since 1970. */
+  /** The Unix time when the verification ended, in milliseconds. */
   readonly at: number
   /** Whether the verification covered all rows. */
   readonly whole: boolean
-  /** The number of findings. The verification held if the number is 0. */
   readonly findings: number
   readonly millis: number
   readonly checkpoint: Checkpoint
@@ -49,8 +48,8 @@ interface Row {
 const columns = `at, whole, findings, millis, entry, record, CAST(world AS TEXT) AS world, CAST(revenue AS TEXT) AS revenue`
 
 /**
- * Returns the last verification that held. Returns `undefined` if a later full verification has findings, because the affected rows might precede the
- * checkpoint.
+ * Returns the last clean verification. Returns `undefined` if there is none or if a later full verification has findings, because the affected
+ * rows might precede the checkpoint.
  */
 export const lastHeld = (sql: SqlClient): Effect.Effect<Verification | undefined> =>
   one(
@@ -58,7 +57,7 @@ export const lastHeld = (sql: SqlClient): Effect.Effect<Verification | undefined
     `findings = 0 AND id > COALESCE((SELECT MAX(id) FROM tollgate_ledger_verifications WHERE findings > 0 AND whole = 1), 0)`
   )
 
-/** Returns the last verification, with or without findings. */
+/** Returns the last verification, with or without findings; `undefined` if there is none. */
 export const last = (sql: SqlClient): Effect.Effect<Verification | undefined> => one(sql, "true")
 
 const one = (sql: SqlClient, condition: string) =>
@@ -79,7 +78,7 @@ const verificationOf = (row: Row): Verification => ({
   checkpoint: { entry: row.entry, record: row.record, world: BigInt(row.world), revenue: BigInt(row.revenue) }
 })
 
-/** Returns the last verifications, newest first. */
+/** Returns up to `limit` verifications, newest first. */
 export const recent = (sql: SqlClient, limit: number): Effect.Effect<ReadonlyArray<Verification>> =>
   Effect.map(
     Effect.orDie(
@@ -88,7 +87,7 @@ export const recent = (sql: SqlClient, limit: number): Effect.Effect<ReadonlyArr
     (rows) => rows.map(verificationOf)
   )
 
-/** Returns the numbers of the newest entry and record; 0 if there is none. */
+/** Returns the row numbers of the newest entry and record; 0 if there is none. */
 export const newest = (sql: SqlClient): Effect.Effect<{ readonly entry: number; readonly record: number }> =>
   Effect.map(
     Effect.orDie(
@@ -108,7 +107,7 @@ export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.
     ([row]) => row!.found === 0
   )
 
-/** Runs a verification and stores its result. In the result, `kept` is false if the database is not writable, and `millis` is the duration. */
+/** Runs a verification and saves its result. `kept` is false if the result could not be saved, and `millis` is the duration. */
 export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: Effect.Effect<Verified, never, R>) {
   const { submit } = yield* Writer
   const began = yield* Clock.currentTimeMillis
@@ -125,7 +124,7 @@ export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: E
   return { findings, millis, kept }
 })
 
-/** The maximum number of stored verifications, in addition to the last one without findings and the last full one. */
+/** The maximum number of saved verifications. The last one without findings and the last full one are also retained. */
 const keptMax = 100
 
 /** Builds the statements that store a verification and delete old ones. */

@@ -1,7 +1,7 @@
 /**
  * Verifies the books of a running service at intervals. It checks the rows since the last clean verification, in slices with pauses between them.
- * Findings are logged and counted in `/metrics`. While the last full verification has findings, the verifier does nothing, because a check of only
- * the newer rows would prove nothing.
+ * Findings are logged and counted in `/metrics`. After a full verification with findings, the job checks nothing until a full one is clean, because a
+ * check of only the newer rows would prove nothing.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Deferred, Effect, Fiber, Layer, Option } from "effect"
@@ -23,17 +23,17 @@ export interface Running extends Progress {
 
 export interface VerifierContract {
   /**
-   * Starts a verification on request, either of everything or of the rows after the last clean verification, in slices with pauses between them.
-   * Returns immediately; `false` if this process is already running a verification.
+   * Starts a verification in the background, of everything or of the rows after the last clean verification. Returns `false` if this process is
+   * already running a verification.
    */
   readonly start: (whole: boolean) => Effect.Effect<boolean>
-  /** Returns the verification that this process is running, whether a request or the job started it. */
+  /** Returns this process's running verification, started by a request or the job. */
   readonly running: () => Running | undefined
-  /** Returns the findings of this process's last verification, at most `keptFindings` of them. */
+  /** Returns the first findings of this process's last verification. */
   readonly found: () => ReadonlyArray<Finding>
   /**
-   * Verifies the rows since the last clean verification and returns the number of findings. If the last verification was clean and there are no new
-   * rows, it checks nothing.
+   * Verifies the rows since the last clean verification and returns the number of findings. Checks nothing if the last verification was clean and
+   * there are no new rows, or if the last one was full and had findings.
    */
   readonly verify: Effect.Effect<number>
   /** The job that runs `verify` every `VerifyInterval`. `layerJobs` runs this job. */
@@ -41,19 +41,19 @@ export interface VerifierContract {
 }
 
 export class Verifier extends Context.Tag("tollgate/ledger/Verifier")<Verifier, VerifierContract>() {
-  /** Provides the verifier. `load` loads the code for verification when it is first needed. */
+  /** Provides the verifier. `load` loads the verification code on demand. */
   static readonly layer = (load: Effect.Effect<VerifySince>) => Layer.scoped(Verifier, make(load))
   static readonly layerJobs = Loop.layer(Verifier, ({ job }) => [job])
 }
 
-/** The pace of the verifier. A slice takes a millisecond or two and is followed by a pause of ten milliseconds. */
+/** The verifier's pace. A slice takes a millisecond or two and is followed by a pause of ten milliseconds. */
 const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
 
-/** The shortest time from the start of the service to its first verification, in milliseconds. */
+/** The minimum time from the job's start to its first verification, in milliseconds. */
 const pauseFirst = 60_000
-/** The longest time that one iteration of the job waits for a verification. A longer verification continues across iterations. */
+/** The maximum time that an iteration of the job waits for a verification. A longer verification continues across iterations. */
 const turnMax = "60 seconds"
-/** The maximum number of findings to log, and to keep in memory. */
+/** The maximum number of findings in the log, and in memory. */
 const loggedMax = 10
 export const keptFindings = 50
 

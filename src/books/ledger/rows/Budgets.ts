@@ -1,6 +1,6 @@
 /**
- * Reads and writes the rows of budgets. The transactions that reserve and settle a call change the budgets that count the call. A call without
- * budgets reads and writes none of these rows.
+ * Reads and writes budget rows. The transactions that reserve and settle a call change the budgets that count the call. A call without budgets writes
+ * none of these rows.
  */
 import { monthOf } from "../../../kernel/Moment.ts"
 import type { Nano } from "../../../kernel/Money.ts"
@@ -106,7 +106,7 @@ const countersOf = (budget: Budget): ReadonlyArray<unknown> => counterColumns.ma
 
 const among = "(SELECT value FROM json_each(?))"
 
-/** Loads the budgets with one of these anchors or ids, ordered by id. `locked` locks the rows until the batch commits. */
+/** Loads the budgets with one of these anchors or ids, ordered by id. With `locked`, the rows are locked until the batch commits. */
 export function* load(
   anchors: Iterable<string>,
   ids: Iterable<string>,
@@ -120,7 +120,7 @@ export function* load(
   return (rows as ReadonlyArray<BudgetRow>).map(budgetOf)
 }
 
-/** Adds the ids of the budgets to `lists`, by anchor. Each of `anchors` gets an array, even if no budget has that anchor. */
+/** Groups budget ids by anchor, into `lists`. Each of `anchors` gets an array, even if no budget has that anchor. */
 export const groupInto = (
   lists: Map<string, ReadonlyArray<string>>,
   anchors: Iterable<string>,
@@ -135,7 +135,7 @@ export const groupInto = (
 
 const none: ReadonlyArray<string> = []
 
-/** Writes the budgets that a batch has changed. `before` returns a budget's stored state, if there is one. */
+/** Writes the budgets that a batch has changed. `before` returns a budget's state before the batch, if there is one. */
 export function* write(
   changed: ReadonlyMap<string, Budget | undefined>,
   before: (id: string) => Budget | undefined
@@ -160,7 +160,7 @@ const replaced = `(id) DO UPDATE SET ${columns
   .map((column) => `${column} = excluded.${column}`)
   .join(", ")}`
 
-/** Builds an SQL expression for an application's charges since `start`. Its parameters are `spentParams`. */
+/** Builds an SQL expression for an application's charges since `start`, which must begin a UTC day. Its parameters are `spentParams`. */
 export const spentSince = (start: string): string => `(
     COALESCE((SELECT SUM(u.cost) FROM tollgate_usage_by_tenant u
       WHERE u.tenant_id = ? AND u.start >= ${start} AND u.application_id = ?), 0) +

@@ -1,4 +1,4 @@
-/** The charges of a billing account, each with the usage record of its call, in the order of the ledger. */
+/** Reads a billing account's charges, each with the call's usage record. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import type { Effect } from "effect"
@@ -8,7 +8,7 @@ import { entriesAmong } from "./RowLinks.ts"
 
 /** A charge and its call. Amounts are nano-USD as decimal strings. An absent property of the call is an empty string or null. */
 export interface ChargedCallRow {
-  /** The number of the ledger entry. */
+  /** The ledger entry number. */
   readonly number: number
   readonly at: number
   readonly charge: string
@@ -44,7 +44,7 @@ const columns = `e.number, e.at, CAST(e.amount AS TEXT) AS charge, r.id AS usage
 
 const withRecords = `CROSS JOIN tollgate_usage_records r ON r.id = e.reference_id ${withDimensions}`
 
-/** Reads the charges among the account's entries in a range of numbers. */
+/** Reads the charges among the account's entries in a range of entry numbers, in ascending order. */
 export const chargedCalls = (
   sql: SqlClient,
   account: string,

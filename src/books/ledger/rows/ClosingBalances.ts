@@ -1,13 +1,13 @@
-/** Reads the balances of all accounts after a row of the ledger, for the proof of liabilities (`books/log/Liabilities`). */
+/** Reads all account balances as of a ledger row, for the proof of liabilities (`books/log/Liabilities`). */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import { turn } from "../../../kernel/Pieces.ts"
 import { lastUpTo } from "./RowLinks.ts"
 
-/** An account's balance after its last entry up to a row. */
+/** An account's balance after its last entry up to a row. `entry` is the number of that entry. */
 export interface ClosingBalance {
-  /** The account's number in the tables. */
+  /** The account number in the tables. */
   readonly account: number
   readonly id: string
   readonly entry: number
@@ -15,9 +15,9 @@ export interface ClosingBalance {
 }
 
 export interface ClosingPage {
-  /** The balances in the order of the accounts' numbers. Accounts without an entry up to the row are omitted. */
+  /** The balances, by account number. Accounts without an entry up to the row are omitted. */
   readonly balances: ReadonlyArray<ClosingBalance>
-  /** The number of the last account that was read; `undefined` if there are no more accounts. */
+  /** The number of the last account read; `undefined` if there are no more accounts. */
   readonly next: number | undefined
 }
 
@@ -32,7 +32,7 @@ interface Row {
   readonly balance: string | null
 }
 
-/** Reads at most `most` accounts with numbers after `after` and up to `last`, with their balances after the row `seq`. */
+/** Reads at most `most` accounts with numbers after `after` and up to `last`, with their balances as of the row `seq`. */
 export const closingBalances = Effect.fnUntraced(function* (
   sql: SqlClient,
   seq: number,
@@ -46,7 +46,7 @@ export const closingBalances = Effect.fnUntraced(function* (
   const balances: Array<ClosingBalance> = []
   for (const [i, { account, balance, entry, id, newest }] of rows.entries()) {
     if (i % accountsInTurn === accountsInTurn - 1) yield* turn
-    // Most accounts have had no entry since.
+    // Most accounts have no entry after the row.
     if (newest === null || newest <= seq) {
       if (entry !== null && balance !== null) balances.push({ account, id, entry, balance: BigInt(balance) })
       continue
@@ -63,7 +63,7 @@ export const closingBalances = Effect.fnUntraced(function* (
   return { balances, next: rows.length < most ? undefined : rows.at(-1)!.account }
 })
 
-/** Reads an account's number in the tables; `undefined` if the account does not exist. */
+/** Reads the account number in the tables; `undefined` if the account does not exist. */
 export const accountNumber = (sql: SqlClient, id: string): Effect.Effect<number | undefined, SqlError> =>
   Effect.map(
     sql<{ readonly number: number }>`SELECT number FROM tollgate_ledger_accounts WHERE id = ${id}`,
@@ -82,7 +82,7 @@ export const accountsAfter = (
 /** An entry as a change of an account's balance, in nano-USD. */
 export interface Movement {
   readonly seq: number
-  /** The account's number in the tables; `null` if the entry's account does not exist. */
+  /** The account number in the tables; `null` if the entry's account does not exist. */
   readonly account: number | null
   readonly entry: number
   readonly balance: bigint
@@ -113,10 +113,7 @@ export const movementsAfter = (
     )
   )
 
-/**
- * Finds the last row up to `last` with an entry from before the time `at`; 0 if there is none. The search assumes that rows are in chronological
- * order.
- */
+/** Finds the last entry row up to `last` from before the time `at`; 0 if there is none. Assumes that rows are in chronological order. */
 export const lastEntryBefore = Effect.fnUntraced(function* (
   sql: SqlClient,
   at: number,

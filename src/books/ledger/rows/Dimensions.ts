@@ -1,6 +1,5 @@
 /**
- * Stores each combination of call properties only once, and refers to it by number. The writer caches the numbers by the identity of the `Dimensions`
- * object.
+ * Stores each combination of call properties once and refers to it by number. The writer caches the numbers by the identity of `Dimensions` objects.
  */
 import { LabelBound } from "./LabelBound.ts"
 import { all, asked, insert } from "./SqlEffect.ts"
@@ -8,24 +7,24 @@ import type { SqlSteps } from "./SqlEffect.ts"
 import type * as Books from "../rules/Books.ts"
 import type { Dimensions } from "../rules/Transaction.ts"
 
-/** Limits the combinations of labels that this process stores. */
+/** Limits the label combinations that this process stores. */
 const bound = new LabelBound()
 
 export type NumberOf = (dimensions: Dimensions) => number
 
-/** The cache of numbers that writers share, and their batched lookup. */
+/** The numbers that concurrent writers share, and a batched lookup. */
 export interface Shared {
   readonly numbers: WeakMap<Dimensions, number>
   readonly select: (rows: ReadonlyArray<ReadonlyArray<string>>) => SqlSteps<ReadonlyArray<number>>
 }
 
-/** Stores all dimensions of a batch and returns a function that looks up their numbers. */
+/** Stores a batch's new dimensions, and returns a function that returns the number of any of its dimensions. */
 export function* numberDimensions(
   written: Books.Draft,
   numbers: WeakMap<Dimensions, number>,
   shared: Shared | undefined
 ): SqlSteps<NumberOf> {
-  // The key is the content, because several objects can be equal.
+  // The key is the content, because distinct objects can be equal.
   const missing = new Map<string, { readonly row: ReadonlyArray<string>; readonly alike: Set<Dimensions> }>()
   const look = ({ at, dimensions }: { readonly at: number; readonly dimensions: Dimensions }) => {
     if (numbers.has(dimensions)) return
@@ -73,7 +72,7 @@ export const dimensionColumns = [
   "end_user"
 ] as const
 
-/** Returns the row of dimensions. An absent value is stored as an empty string, because null values would be distinct in the unique index. */
+/** Converts dimensions to a row. Absent values become empty strings, because null values would be distinct in the unique index. */
 const dimensionsRow = (d: Dimensions): ReadonlyArray<string> => dimensionColumns.map((column) => d[column] ?? "")
 
 const selectNumber = `SELECT number FROM tollgate_usage_dimensions

@@ -1,6 +1,6 @@
 /**
- * Finds the entries of a billing account by source. Entries other than charges are in a partial index that charges do not update. The number of a
- * charge is computed by counting the other entries after it.
+ * Finds a billing account's entries by source. Entries other than charges are in a partial index that charges do not update. A charge's number is
+ * computed by counting the other entries after it.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -14,7 +14,7 @@ import type { CreditSource } from "../rules/Transaction.ts"
 /** The requested sources. `call` selects charges, the entries without a source. */
 export type EntrySources = "call" | ReadonlyArray<CreditSource>
 
-/** A page, with the number of entries on all pages and its own rows as `tollgate_ledger_entries e`, newest first. */
+/** A page of entries: the total number on all pages, and SQL for the page's rows as `tollgate_ledger_entries e`, newest first. */
 export interface EntriesFound {
   readonly total: number
   readonly rows: Fragment
@@ -34,7 +34,7 @@ export const ofSources = Effect.fnUntraced(function* (
   return { total: all!.n, rows } satisfies EntriesFound
 })
 
-/** Finds a page of charges. `entries` is the number of all entries in the account. */
+/** Finds a page of charges. `entries` is the account's entry count. */
 export const ofCalls = Effect.fnUntraced(function* (
   sql: SqlClient,
   account: string,
@@ -47,7 +47,7 @@ export const ofCalls = Effect.fnUntraced(function* (
         WHERE billing_account_id = ${account} AND source IS NOT NULL AND number >= ${from} AND number < ${to}`,
       ([row]) => row!.n
     )
-  /** Finds the number of the charge that is followed by `behind` other charges. */
+  /** Finds the number of the charge with this many later charges. */
   const numberOf = Effect.fnUntraced(function* (behind: number) {
     let [number, counted, passed] = [entries - behind, entries + 1, 0]
     while (counted > number) {
@@ -66,7 +66,7 @@ export const ofCalls = Effect.fnUntraced(function* (
   return { total, rows } satisfies EntriesFound
 })
 
-/** Reads the amount of the account's entry with this source and reference, if there is one. */
+/** Reads the amount of an entry with this source and reference; `undefined` if there is none. */
 export const amountUnder = (
   sql: SqlClient,
   account: string,

@@ -1,4 +1,4 @@
-/** Reads the ledger entries of all accounts in the order of their rows, for the log of charges (`books/log`). */
+/** Reads ledger entries for the log (`books/log`), of all accounts in row order or of one account. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -18,9 +18,9 @@ export interface LoggedEntry {
   readonly reference_id: string
   readonly description: string
   readonly at: number
-  /** The vendors' ids of a charge's requests (`kernel/VendorRequests`). `null` for other entries, and if the vendors sent none. */
+  /** The vendors' request ids of a charge (`kernel/VendorRequests`). `null` for other entries, and if the vendors sent none. */
   readonly vendor_request: string | null
-  /** The hashes of a charge's request and answer (`upstream/wire/BodyHash`). `null` for other entries, and if they are unknown. */
+  /** The body hashes of a charge's request and response (`upstream/wire/BodyHash`). `null` for other entries, and if unknown. */
   readonly request_hash: string | null
   readonly answer_hash: string | null
 }
@@ -29,7 +29,7 @@ const columns = `e.seq, e.billing_account_id, e.number, e.type, CAST(e.amount AS
   CAST(e.giftable AS TEXT), e.source, e.reference_id, e.description, e.at, r.vendor_request,
   r.request_hash, r.answer_hash`
 
-/** A charge and its usage record are written in one transaction, and neither is ever deleted. */
+/** Joins a charge's usage record, which was written in the same transaction and is never deleted. */
 const withRecord = "LEFT JOIN tollgate_usage_records r ON r.id = e.reference_id AND e.source IS NULL"
 
 type Row = readonly [
@@ -72,7 +72,7 @@ const entryOf = (row: Row): LoggedEntry => ({
 const selectAfter = `SELECT ${columns} FROM tollgate_ledger_entries e ${withRecord}
   WHERE e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?`
 
-/** Reads up to `most` entries after the row `seq` and up to the row `last`. */
+/** Reads at most `most` entries after the row `seq` and up to the row `last`. */
 export const entriesAfter = (
   sql: SqlClient,
   seq: number,
@@ -84,7 +84,7 @@ export const entriesAfter = (
     (rows as unknown as ReadonlyArray<Row>).map(entryOf)
   )
 
-/** Reads the number of the newest row; 0 if there is none. */
+/** Reads the newest row's number; 0 if there is none. */
 export const lastEntry = (sql: SqlClient): Effect.Effect<number, SqlError> =>
   Effect.map(
     sql<{ readonly last: number }>`SELECT COALESCE(MAX(seq), 0) AS last FROM tollgate_ledger_entries`,
@@ -118,7 +118,7 @@ export interface ChargedCall {
   readonly at: number
 }
 
-/** Finds the last block of `offsetEvery` entries that begins before this time. The entries of an account are in chronological order. */
+/** Finds the last block of `offsetEvery` entries that begins before this time, or the first block. Entries are in chronological order. */
 const blockBefore = Effect.fnUntraced(function* (sql: SqlClient, account: string, at: number) {
   const [head] = yield* sql<{ readonly owner: number; readonly entries: number }>`
     SELECT a.number AS owner, m.entries FROM tollgate_ledger_accounts a
@@ -134,7 +134,7 @@ const blockBefore = Effect.fnUntraced(function* (sql: SqlClient, account: string
   return { first: low * offsetEvery, entries: head?.entries ?? 0 }
 })
 
-/** Finds the number of the account's first entry at or after this time. It is one more than the number of entries if there is none. */
+/** Finds the number of the account's first entry at or after this time; if there is none, the entry count plus one. */
 export const firstEntryAt = Effect.fnUntraced(function* (
   sql: SqlClient,
   account: string,
@@ -148,7 +148,7 @@ export const firstEntryAt = Effect.fnUntraced(function* (
   return range.from + before!.n
 })
 
-/** Finds the entry of a charge; `undefined` if the call cost nothing. */
+/** Finds the entry of a call's charge; `undefined` if the call cost nothing. */
 export const entryOfCharge = Effect.fnUntraced(function* (
   sql: SqlClient,
   { at, billing_account_id, usage_id }: ChargedCall

@@ -1,17 +1,16 @@
 /**
- * Limits a tenant's combinations of tags and end users per month, because each combination is a row that filters read. Beyond the limit, a new
- * combination is stored with `tags=(other)` and the end user `(other)`. Known combinations keep their labels, and budgets count each call by its own
- * labels.
+ * Limits a tenant's combinations of tags and end users per month, because filters read one row for each combination. Beyond the limit, a new
+ * combination is stored with the label `(other)`. Known combinations keep their labels, and budgets count each call by its original labels.
  *
  * Where the specification is silent:
- * - A tenant can store about 100,000 combinations of tags and end users in a UTC month. Each process counts separately from its own start.
+ * - A tenant can store about 100,000 combinations of tags and end users per UTC month. Each process counts separately, beginning when it starts.
  */
 import { monthOf } from "../../../kernel/Moment.ts"
 import type { Dimensions } from "../rules/Transaction.ts"
 
 const combinationsMax = 100_000
 const tenantsMax = 1_000
-/** The maximum size of a set. A tenant with more combinations has a bitmap instead. */
+/** The maximum size of a set. Larger sets are converted to a bitmap. */
 const fewMax = 1_000
 const bits = 2 ** 20
 

@@ -1,6 +1,6 @@
 /**
- * Reads the last grant of an allowance before the transaction that renews it (`rules/Renewing`), and guards against changes since then. A partial
- * index covers the entries other than charges.
+ * Reads an allowance's last grant before the transaction that renews it (`rules/Renewing`), and guards the transaction against later changes. A
+ * partial index covers the entries other than charges.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
@@ -30,7 +30,7 @@ export const lastAllowance = Effect.fnUntraced(function* (sql: SqlClient, accoun
   } satisfies LastAllowance
 }, Effect.orDie)
 
-/** Builds a guard for a renewal. The guard matches its row only if nothing but charges has been committed since `last` was read. */
+/** Builds a guard statement for a renewal. It matches only if the account has no newer entries except charges since the grant was read. */
 export const unmovedSince = (sql: SqlClient, account: string, { entries }: LastAllowance): Statement =>
   statement(
     sql`SELECT 1 AS unmoved WHERE NOT EXISTS (SELECT 1 FROM tollgate_ledger_entries

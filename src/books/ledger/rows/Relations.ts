@@ -1,6 +1,6 @@
 /** SQL for the checks of other rooms, so that these checks do not refer to the tables of the books directly. */
 
-/** The sources of credit from outside. */
+/** The sources of credit from outside the books. */
 export const outsideSet: ReadonlySet<string> = new Set([
   "purchase",
   "registration_bonus",
@@ -22,7 +22,7 @@ export const transferEntries = `(SELECT * FROM tollgate_ledger_entries
 
 export const purchaseCredits = "(SELECT * FROM tollgate_ledger_entries WHERE type = 'credit' AND source = 'purchase')"
 
-/** The entries that credited a purchase or took it back. */
+/** The entries that credited a purchase or took it back, fully or in part. */
 export const purchaseEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'purchase')"
 
 export const allowanceEntries = "(SELECT * FROM tollgate_ledger_entries WHERE source = 'allowance')"

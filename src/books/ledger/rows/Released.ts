@@ -1,7 +1,7 @@
 /**
  * Handles calls that were released because their run seemed to have ended, although their node was only slow or disconnected and still settles them.
- * Such a call already has a usage record, at cost 0. That record receives another id, so that the usage id sent to the client identifies the charge.
- * A second settlement no longer finds the released record by its id, so a call is charged only once.
+ * A released call already has a usage record, at cost 0. The record gets another id, so that the usage id sent to the client identifies the charge.
+ * A second settlement no longer finds the released record by its id, so the call is charged only once.
  */
 import { usageOf } from "../../../kernel/Ids.ts"
 import { query, run } from "./SqlEffect.ts"
@@ -12,7 +12,7 @@ import type { DimensionsRow } from "./Dimensions.ts"
 import { interrupted } from "../rules/Transaction.ts"
 import type { Reservation } from "../rules/Transaction.ts"
 
-/** Loads those of the calls that were released, with the numbers of their dimensions. */
+/** Loads the released calls among `calls`, with their dimensions numbers. */
 export function* load(
   calls: ReadonlyArray<string>
 ): SqlSteps<ReadonlyArray<{ readonly reservation: Reservation; readonly number: number }>> {

@@ -7,7 +7,7 @@ import { withDimensions } from "./Dimensions.ts"
 
 export interface OpenCall {
   readonly id: string
-  /** The time of the admission, in milliseconds since 1970. */
+  /** The Unix time of the admission, in milliseconds. */
   readonly at: number
   readonly amount: Nano
   readonly run: string

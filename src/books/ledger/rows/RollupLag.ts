@@ -1,7 +1,7 @@
 /**
  * The rollup lag, also called the tail: a tenant's records after the watermark. The rollups sum the records up to the watermark. A reader adds the
- * tail to the rollups in one statement. A long tail is folded into the rollups in the transaction that moves the watermark. Many records of one
- * caller then become one row in each rollup.
+ * tail to the rollups in one statement. A long tail is folded into the rollups in the transaction that moves the watermark. Many records of a caller
+ * then become one row in each rollup.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -10,7 +10,7 @@ import { tables } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 
 /**
- * The maximum length of a tail before it is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail can exceed this
+ * The length at which a tail is folded. Each record in a tail costs a reader a microsecond or two. After a batch, a tail can exceed this
  * length by the number of calls that the tenant settled in the batch.
  */
 export class RollupLagMax extends Context.Reference<RollupLagMax>()("tollgate/ledger/TailMax", {
@@ -25,7 +25,7 @@ export const pooledMax = 32
 
 /** A tenant's tail, as the writer caches it. */
 export interface Tail {
-  /** The number of the last record that the rollups include. */
+  /** The number of the last record that the rollups include; 0 if they include none. */
   readonly watermark: number
   readonly pooled: boolean
 }
@@ -38,8 +38,8 @@ const pooledOf = (tenant: string): string => `EXISTS (
     )`
 
 /**
- * Builds two SQL columns for the tenant that an SQL expression selects. They are its `watermark`, and whether another tenant ever paid for one of its
- * calls (`pooled`).
+ * Builds two SQL columns for a tenant, given as an SQL expression: its `watermark`, and whether another tenant has ever paid for one of its calls
+ * (`pooled`).
  */
 export const tailColumns = (tenant: string): string =>
   `${watermarkOf(tenant)} AS watermark, ${pooledOf(tenant)} AS pooled`
@@ -64,7 +64,7 @@ export const tailRecords = (tenants: string): string => `${before}${tenants}${be
 /** Selects the records of `tailRecords` together with their dimensions `d`. */
 export const tails = (tenants: string): string => `${tailRecords(tenants)} ${withDimensions}`
 
-/** Returns `tails` as a fragment for a reader's statement. */
+/** Works like `tails`, with fragments. */
 export const tailsOf = (sql: SqlClient, tenants: Fragment): Fragment =>
   sql`${sql.literal(before)}${tenants}${sql.literal(`${behind} ${withDimensions}`)}`
 

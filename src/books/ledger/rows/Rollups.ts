@@ -1,11 +1,11 @@
-/** Maintains the sums that the usage views read. A tenant's rollup lag is folded into them once it is long enough (`RollupLag`). */
+/** Maintains the sums for the usage views. A tenant's rollup lag is folded into them once it is long enough (`RollupLag`). */
 import { day, hour } from "../../../kernel/Moment.ts"
 import { all, asked, insert } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import { tailRecords } from "./RollupLag.ts"
 
-/** Folds the tenants' rollup lags into all rollups and moves each watermark to the tenant's last record. */
+/** Folds the tenants' rollup lags into all rollups and moves each watermark to the given record number. */
 export function* fold(tails: ReadonlyMap<string, number>): SqlSteps<void> {
   if (tails.size === 0) return
   const found = yield* all([...tails.keys()].map((tenant) => asked(selectGroups, [tenant])))
@@ -31,7 +31,7 @@ export interface Rollup {
   readonly keysOf: (dimensions: DimensionsRow, at: number) => ReadonlyArray<ReadonlyArray<string | number>>
 }
 
-/** The tables, one for each view. `grain` is the length of a period in milliseconds, and `start` is its beginning. */
+/** The tables, one for each view. `grain` is a period's length in milliseconds, and `start` its beginning. */
 export const rollups: ReadonlyArray<Rollup> = [
   {
     table: "tollgate_usage_by_tenant",
@@ -88,7 +88,7 @@ interface Group {
   readonly sums: Sums
 }
 
-// Groups the records before joining the dimensions. Sorting rows that already included the dimensions took half of the query's time.
+// Groups the records before joining the dimensions, because sorting rows that include the dimensions takes as long as the rest of the query.
 const selectGroups = `SELECT d.*, g.* FROM (
     SELECT r.dimensions, r.at - r.at % ${hour} AS at, COUNT(*) AS requests, SUM(r.success) AS successes,
       SUM(r.prompt_tokens) AS prompt_tokens, SUM(r.completion_tokens) AS completion_tokens, SUM(r.units) AS units,

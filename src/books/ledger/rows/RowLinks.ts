@@ -1,8 +1,8 @@
 /**
- * Links the rows of an account or tenant. Each row points to the previous one (`previous`). An account's newest entry is stored with its amounts, and
- * a tenant's newest record in `tollgate_usage_heads`. Every 64th row is in the offsets. Therefore, a charge does not update an index by account. An
- * update of that index would cost a random page each time. A range of numbers is read backwards from the first offset after it, or from the newest
- * row. A page at any depth takes at most 64 extra steps.
+ * Links each account's entries and each tenant's records. Each row points to the previous one (`previous`). An account's newest entry is stored with
+ * its amounts, and a tenant's newest record in `tollgate_usage_heads`. Every 64th row is in the offsets. Therefore, a charge does not update an index
+ * by account, which would cost a random page each time. A range of numbers is read backwards from the first offset after it, or from the newest row.
+ * A page at any depth takes at most 64 extra steps.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -16,7 +16,7 @@ export interface Head {
   readonly owner: number
   /** `null` before the first row. */
   newest: number | null
-  /** The time of an account's newest entry. It is used only with concurrent writers. */
+  /** The time of an account's newest entry. Used only with concurrent writers. */
   readonly booked_at?: number
 }
 
@@ -27,7 +27,7 @@ export interface Linked<Row> {
   readonly owner: number
 }
 
-/** Links each row to the owner's previous row and makes it the head's newest row. `seqs[i]` is the `seq` of `rows[i]`. */
+/** Links each row to the owner's previous row and updates the head. `seqs[i]` is the `seq` of `rows[i]`. */
 export const link = <Row>(
   seqs: ReadonlyArray<number>,
   rows: ReadonlyArray<Row>,
@@ -49,9 +49,7 @@ export const offsetsOf = <Row extends { readonly number: number }>(
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-/**
- * The tables of usage records `r` and entries `e`, with their rows, offsets, and heads. A head contains the owner's `id` and the row count `total`.
- */
+/** The tables of usage records (`r`) and entries (`e`). A head contains the owner's `id` and number, the row count `total`, and the newest row. */
 export const tables = {
   r: {
     rows: "tollgate_usage_records",
@@ -69,8 +67,8 @@ export const tables = {
 type Table = keyof typeof tables
 
 /**
- * Walks an owner's rows backwards while `more` holds for the row `w`. The walk begins at the row `start` (an expression of the head `h`), or at the
- * newest row if `start` is null.
+ * Walks an owner's rows backwards as long as `more` holds for the row `w`. The walk begins at the row `start` (an SQL expression of the head `h`), or
+ * at the newest row if `start` is null.
  */
 const walk = (sql: SqlClient, table: Table, owner: string, start: Fragment, more: Fragment): Fragment => {
   const { heads, rows } = tables[table]
@@ -109,6 +107,6 @@ export const lastUpTo = (sql: SqlClient, table: Table, owner: string, seq: numbe
     SELECT ${sql.literal(columns)} FROM walk w CROSS JOIN ${sql.literal(`${rows} ${table} ON ${table}.seq = w.seq`)} WHERE w.seq <= ${seq}`
 }
 
-/** Builds an expression for the number of a tenant's records. `tenant` is also an SQL expression. */
+/** Builds an SQL expression for a tenant's record count. `tenant` is also an SQL expression. */
 export const recordsOf = (tenant: string): string =>
   `COALESCE((SELECT h.total FROM ${tables.r.heads} h WHERE h.id = ${tenant}), 0)`

@@ -1,13 +1,13 @@
-/** The columns of the books' tables, and the conversions of their rows. Money is read as text. */
+/** The books' table columns, and the conversions of their rows. Money is read as text. */
 import type { Head, Linked } from "./RowLinks.ts"
 import { withDimensions } from "./Dimensions.ts"
 import type { DimensionsRow, NumberOf } from "./Dimensions.ts"
 import type { Account, AccountStatus, Debt, Dimensions, Entry, Reservation, UsageRecord } from "../rules/Transaction.ts"
 
-/** The columns of an account that seldom change. `number` refers to the row of its amounts. */
+/** The account columns that seldom change. The amounts refer to `number`. */
 export const accountColumns = ["id", "tenant_id", "number", "status", "held", "funded"] as const
 
-/** The columns of an account that every charge changes. They are in a narrow table, so that many accounts share a page. */
+/** The account columns that charges change. They are in a narrow table, so that many accounts share a page. */
 export const amountColumns = ["account", "giftable", "granted", "reserved", "entries", "newest"] as const
 
 export const selectLastAccount = "SELECT MAX(number) AS number FROM tollgate_ledger_accounts"
@@ -232,6 +232,6 @@ const hashWritten = (hash: string | undefined): Buffer | null =>
 
 export const tenantHeadColumns = ["tenant", "records", "newest"] as const
 
-/** Selects the numbers of the tenants in a JSON array. */
+/** Selects the tenant numbers for a JSON array of ids. */
 export const selectTenantNumbers =
   "SELECT id, number FROM tollgate_usage_tenants WHERE id IN (SELECT value FROM json_each(?))"

@@ -1,6 +1,6 @@
 /**
- * The SQL requests of a running batch. They read, insert or change rows. A batch is a generator of requests, so the same code runs synchronously on
- * the writer's thread and asynchronously with any `SqlClient`.
+ * The SQL requests of a running batch. A batch is a generator of requests, so the same code runs synchronously on the writer's thread and
+ * asynchronously with any `SqlClient`.
  */
 
 export interface Query {
@@ -18,7 +18,7 @@ export interface Insert {
   readonly conflict?: string
 }
 
-/** A request to set columns of rows. A row consists of the values of `columns`, followed by the value of the identifying column `key`. */
+/** A request to set columns of rows. Each row contains the values of `columns`, followed by the value of the column `key` that identifies it. */
 export interface Change {
   readonly _tag: "Change"
   readonly table: string
@@ -27,14 +27,14 @@ export interface Change {
   readonly rows: ReadonlyArray<ReadonlyArray<unknown>>
 }
 
-/** A request to run a statement that returns no rows. */
+/** A request to run a statement without reading its rows. */
 export interface Run {
   readonly _tag: "Run"
   readonly text: string
   readonly params: ReadonlyArray<unknown>
 }
 
-/** A request to read the rows of several independent queries in one round trip. */
+/** A request to run several queries in one round trip. */
 export interface All {
   readonly _tag: "All"
   readonly queries: ReadonlyArray<Query>
@@ -68,7 +68,7 @@ export const run = function* (text: string, params: ReadonlyArray<unknown> = [])
   yield { _tag: "Run", text, params }
 }
 
-/** Inserts rows into a table, if there are any. */
+/** Inserts the rows, if there are any. */
 export function* insert(
   table: string,
   columns: ReadonlyArray<string>,
@@ -78,7 +78,7 @@ export function* insert(
   if (rows.length > 0) yield { _tag: "Insert", table, columns, rows, ...(conflict !== undefined && { conflict }) }
 }
 
-/** Sets columns of rows, if there are any. */
+/** Changes the rows, if there are any. */
 export function* change(
   table: string,
   columns: ReadonlyArray<string>,

@@ -1,16 +1,16 @@
 /**
- * The rules of the books, as a pure function. Its input is the accounts, reservations and counters that a transaction touches, and its output is
- * results and changes. Nothing in this file uses a database, a clock or a thread. Every engine runs these rules, and the property tests check them.
+ * The rules of the books, as a pure function from the accounts, reservations and counters that a transaction touches to its results and changes.
+ * Nothing in this file uses a database, a clock or a thread. Every engine runs these rules, and the property tests check them.
  *
  * Where the specification is silent:
  * - A call that costs nothing leaves a usage record and no ledger entry.
- * - A charge counts in the month of its usage record, so no view of a month exceeds the API key's limit. If a call is open at the end of a month, its
+ * - A charge counts in the month of its usage record, so no monthly view exceeds the API key's limit. If a call is open at the end of a month, its
  *   reservation counts in the next month.
  * - A call that was released because its run had ended may still settle if its node was only slow or disconnected. It is charged from the credit that
- *   is available then, and the remainder is `uncollected`. Its usage record gets the call's id, and the record of the release, at cost 0, gets
- *   another id (`Released`). If the call failed at no cost, only the record of the release remains.
- * - The limit of an API key works like a balance. A call that costs more than its reservation is charged up to the limit, and the remainder is
- *   `uncollected`. A limit below the current spending stops further calls, but existing reservations can still be charged.
+ *   is available then, and the remainder is `uncollected`. Its usage record takes over the usage id, and the release's record, at cost 0, gets
+ *   another id (`Released`). If the call failed at no cost, the release's record remains the only one.
+ * - An API key's limit works like a balance. A call that costs more than its reservation is charged up to the limit, and the remainder is
+ *   `uncollected`. A limit below the current spending stops further calls, but open calls can still be charged from their reservations.
  * - A call is charged first. Only then can a debt be paid from the reservation that the call released.
  */
 import { Either } from "effect"
@@ -39,18 +39,18 @@ import type {
   UsageRecord
 } from "./Transaction.ts"
 
-/** The part of the books that the current transactions can touch, loaded into memory. */
+/** The part of the books that the current transactions can touch. */
 export interface Books {
   readonly accounts: Map<string, Account>
   readonly reservations: Map<string, Reservation>
   /** The number of usage records, by tenant. */
   readonly records: Map<string, number>
   readonly budgets: ReadonlyMap<string, Budget | undefined>
-  /** The ids of the budgets at each anchor. */
+  /** The budget ids by anchor. */
   readonly anchors: ReadonlyMap<string, ReadonlyArray<string>>
   /** The spending of each application that gets a limit from a transaction. */
   readonly spending: ReadonlyMap<string, Spending>
-  /** The time of all new rows, in milliseconds since 1970. */
+  /** The Unix time of all new rows, in milliseconds. */
   readonly at: number
 }
 
@@ -62,7 +62,7 @@ export interface Spending {
   readonly reserved: Nano
 }
 
-/** Applies a transaction to the draft. Each posting sees the changes that the previous ones made. A refusal leaves the draft unchanged. */
+/** Applies a transaction to the draft. Each posting sees the changes of the previous ones. A refusal leaves the draft unchanged. */
 export const commit = (draft: Draft, postings: ReadonlyArray<Posting>): Outcome => {
   // A single posting either changes the draft or refuses, so it needs no second draft.
   if (postings.length === 1) {
@@ -199,7 +199,7 @@ const renewed = (draft: Draft, posting: Of<"Renew">): Either.Either<Result, Refu
   }))
 }
 
-/** Takes the amount from free credit, giftable credit first (or only granted credit, for `admin`). Returns the balance. */
+/** Debits the amount, from giftable credit first (for `admin`, only from granted credit). Returns the balance. */
 const take = (
   draft: Draft,
   account: Account,
@@ -239,8 +239,8 @@ const forgiven = (account: Account, payment: string, amount: Nano): Account => {
 }
 
 /**
- * Pays the account's debts from its free credit. The debt that was increased least recently comes first. `before` is the account before the posting
- * that freed or added credit.
+ * Pays the account's debts from its free credit, starting with the debt that was least recently increased. `before` is the account before the
+ * posting.
  */
 const repaid = (draft: Draft, before: Account): { readonly balance: Nano; readonly before: Nano } => {
   let account = draft.account(before.id)!
@@ -489,7 +489,7 @@ const describe = ({ endpoint, model }: Dimensions): string => `${endpoint} ${mod
 
 const shared = new WeakMap<ClaimedFacts, WeakMap<Source, Dimensions>>()
 
-/** Builds the dimensions. The same facts and payer give the same object. */
+/** Returns a call's dimensions. The same facts and payer objects give the same object. */
 const dimensionsOf = (facts: ClaimedFacts, source: Source): Dimensions => {
   let bySource = shared.get(facts)
   if (bySource === undefined) shared.set(facts, (bySource = new WeakMap()))
@@ -529,7 +529,7 @@ const noIds: ReadonlyArray<string> = []
 const noBudgets: ReadonlyMap<string, never> = new Map<string, never>()
 const noAnchors: ReadonlyMap<string, never> = new Map<string, never>()
 
-/** Changes on top of the books or of another draft. The draft below can adopt them. */
+/** Changes on top of the books or of another draft, which can adopt them. */
 export class Draft {
   readonly accounts = new Map<string, Account>()
   readonly entries: Array<Entry> = []
@@ -550,12 +550,12 @@ export class Draft {
     this.below = below
   }
 
-  /** Returns the budgets that changed, with `undefined` for those that were removed. */
+  /** The changed budgets by id; `undefined` for a removed budget. */
   get budgets(): ReadonlyMap<string, Budget | undefined> {
     return this.#budgets ?? noBudgets
   }
 
-  /** Returns the anchors that gained or lost budgets, with the ids of all their budgets. */
+  /** The anchors that gained or lost budgets, with the ids of all their current budgets. */
   get anchors(): ReadonlyMap<string, ReadonlyArray<string>> {
     return this.#anchors ?? noAnchors
   }
@@ -593,7 +593,7 @@ export class Draft {
   }
 
   setBudget(id: string, budget: Budget): void {
-    // In most cases, the draft has already changed the budget.
+    // Check this draft first, because it has usually changed the budget before.
     if (this.#budgets?.get(id) === undefined && this.budget(id) === undefined)
       this.#list(budget.anchor, [...this.budgetsAt(budget.anchor), id])
     this.#set(id, budget)
@@ -620,7 +620,7 @@ export class Draft {
     this.#anchors.set(anchor, ids)
   }
 
-  /** Returns the application's charges and reservations, including the changes in this draft and in the drafts below it. */
+  /** Returns the application's charges and reservations, including the changes in this draft and the drafts below it. */
   spendingOf(application: string): Spending {
     const before = this.below === undefined ? this.books.spending.get(application)! : this.below.spendingOf(application)
     let { month, reserved, total } = before
@@ -647,7 +647,7 @@ export class Draft {
     this.usage.push(record)
   }
 
-  /** Adds the account's next entry and returns the balance. `after` already includes the amount and counts the entry. */
+  /** Adds the account's next entry and returns the balance. `after` is the account after the entry. */
   enter(
     after: Account,
     type: "credit" | "debit",
@@ -688,7 +688,7 @@ export class Draft {
   }
 }
 
-/** Returns the ids of the accounts that a posting can touch. For `Settle`, the reservation identifies the account. */
+/** Returns the account ids in a posting. For `Settle`, only the reservation identifies the account. */
 export const accountsOf = (posting: Posting): ReadonlyArray<string> => {
   switch (posting._tag) {
     case "Open":

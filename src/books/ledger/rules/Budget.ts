@@ -1,5 +1,5 @@
 /**
- * Budgets, with their limits, their counters, and the calls that they count. A call's reservation is booked into every budget that counts the call,
+ * Budgets: their limits, their counters, and the calls that they count. A call's reservation is booked into every budget that counts the call,
  * and the settlement replaces it with the charge. Both are part of the call's own transactions. The spending limit of an API key is also a budget.
  *
  * Where the specification is silent:
@@ -7,7 +7,7 @@
  *   all tenants.
  * - A budget starts counting when it is created. Only the spending limit of an API key counts earlier charges in its period.
  * - A request counts in the period of its admission, even if the call fails. A charge and its tokens count in the period of the settlement. If a call
- *   is open at the end of a period, its reservation counts in the next one.
+ *   is open at the end of a period, its reservation also counts in the next one.
  * - A limit of 0 refuses every call, even one that costs nothing, unless it is the spending limit of a key. Any other limit refuses calls that need
  *   more than it has left.
  * - If several models and providers may serve a call, an exhausted budget for one of them excludes only that one. The call is refused if none
@@ -19,7 +19,7 @@ import type { ClaimedFacts, Way } from "./Transaction.ts"
 
 export type BudgetPeriod = "minute" | "hour" | "day" | "week" | "month" | "total"
 
-/** The units of limits, in the order that they are checked. */
+/** The units of limits, in the order of the checks. */
 export const units = ["usd", "tokens", "requests", "concurrent"] as const
 export type BudgetUnit = (typeof units)[number]
 
@@ -33,7 +33,7 @@ export interface BudgetLimit {
 
 /** The conditions for counting a call. A call must meet all of them. */
 export interface AppliesTo {
-  /** The id of an account. */
+  /** An account id. */
   readonly member?: string | undefined
   readonly model?: string | undefined
   readonly provider?: string | undefined
@@ -65,7 +65,7 @@ export interface BudgetTerms {
   readonly created_at: number
 }
 
-/** A `key` budget is the spending limit of an API key and has the key's id. A `run` budget contains the limits of a run and has the run's id. */
+/** A `key` budget is an API key's spending limit and has the key's id. A `run` budget contains a run's limits and has the run's id. */
 export type BudgetKind = "key" | "run" | "budget"
 
 export interface Budget {
@@ -76,7 +76,7 @@ export interface Budget {
   /** The tenant, API key or run that its calls share; or `everyone`. */
   readonly anchor: string
   readonly terms: BudgetTerms
-  /** The start of the period, in milliseconds since 1970. */
+  /** The start of the period, as Unix time in milliseconds. */
   readonly start: number
   readonly spent: Nano
   readonly reserved: Nano
@@ -90,7 +90,7 @@ export interface Budget {
   readonly requests: number
   /** The number of open calls. */
   readonly open: number
-  /** How many thresholds in `notify_at` were reached in this period. */
+  /** The number of thresholds in `notify_at` reached in this period. */
   readonly crossed: number
 }
 
@@ -125,7 +125,7 @@ export const renewsAt = (period: BudgetPeriod, at: number): number | undefined =
 
 const lengths = { minute: 60_000, hour, day, week: 7 * day }
 
-/** Returns the limit in USD at `at`, including the raises. */
+/** Returns the limit in USD at `at`, including raises; `undefined` if there is none. */
 export const usdLimit = ({ limit, raises }: BudgetTerms, at: number): Nano | undefined => {
   if (limit.usd === undefined || raises.length === 0) return limit.usd
   let usd = limit.usd
@@ -157,7 +157,7 @@ const ceilingOf = (terms: BudgetTerms, at: number, used: Nano): Nano | undefined
   return limit === undefined || terms.mode === "notify" ? undefined : largest(limit, used)
 }
 
-/** Creates a budget that has not counted a call yet. */
+/** Creates a budget with all counters at 0. */
 export const newBudget = (
   base: Pick<Budget, "anchor" | "id" | "kind" | "tenant_id" | "terms">,
   at: number
@@ -174,7 +174,7 @@ export const newBudget = (
   crossed: 0
 })
 
-/** Returns the budget with new terms. Its period, conditions and counters do not change. */
+/** Returns the budget with new terms, in its state at `at`. Its period type and conditions do not change. */
 export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Budget => {
   const { applies_to, period } = budget.terms
   const terms = { ...changed, applies_to, period }
@@ -187,7 +187,7 @@ export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Bud
 
 const largest = (one: Nano, other: Nano): Nano => (one < other ? other : one)
 
-/** Returns whether the budget counts a call, regardless of its conditions for the model and provider. */
+/** Returns whether the budget counts a call, ignoring its conditions for the model and provider. */
 export const counts = ({ terms: { applies_to } }: Budget, facts: ClaimedFacts): boolean => {
   const { capability, end_user, member, tag } = applies_to
   return (
@@ -229,7 +229,7 @@ export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): Bud
   return undefined
 }
 
-/** Returns the budget's remainder in a unit that it limits, but at least 0. The unit `usd` is in nano-USD. */
+/** Returns the budget's remainder in a unit that it limits (in nano-USD for `usd`), at least 0. */
 export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | number => {
   const { limit } = budget.terms
   switch (unit) {
@@ -244,13 +244,13 @@ export const leftOf = (budget: Budget, unit: BudgetUnit, at: number): Nano | num
   }
 }
 
-/** Returns the credit left in the budget, or `undefined` if it has no limit in USD. */
+/** Returns the credit left in the budget, at least 0, or `undefined` if the budget has no limit in USD. */
 export const usdLeft = (budget: Budget, at: number): Nano | undefined => {
   const limit = usdLimit(budget.terms, at)
   return limit === undefined ? undefined : largest(limit - budget.spent - budget.reserved, 0n)
 }
 
-/** Returns the least credit left in any of the budgets, or `undefined` if none of them limits credit. */
+/** Returns the minimum credit left among the budgets that refuse, or `undefined` if none of them limits credit. */
 export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | undefined => {
   let within: Nano | undefined
   for (const budget of budgets) {
@@ -261,7 +261,7 @@ export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | un
   return within
 }
 
-/** Returns the fewest tokens left in any of the budgets, or `undefined` if none of them limits tokens. */
+/** Returns the minimum number of tokens left among the budgets that refuse, or `undefined` if none of them limits tokens. */
 export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number | undefined => {
   let within: number | undefined
   for (const budget of budgets) {
@@ -272,7 +272,7 @@ export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number
   return within
 }
 
-/** Returns the budget after a call's admission. A key's limit counts only credit, because it also covers calls made before it was set. */
+/** Returns the budget after a call's admission. A key's limit counts only credit, because it also covers earlier calls. */
 export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget => {
   const { open, requests, reserved, spent, tokens: used, tokens_reserved } = budget
   return budget.kind === "key"
@@ -285,7 +285,7 @@ export interface Settling {
   readonly tokens_reserved: number
   readonly spent: Nano
   readonly tokens: number
-  /** Whether the call was open until now. A released call was not. */
+  /** Whether the call was still open. False for a released call. */
   readonly wasOpen: boolean
 }
 
@@ -331,7 +331,7 @@ const counting = (
   crossed: crossedBy(budget.terms, spent, tokens, requests, budget.crossed)
 })
 
-/** Counts the thresholds that these counters have reached. `crossed` is the number reached before. */
+/** Counts the thresholds that the counters have reached, at least `crossed`. */
 const crossedBy = (
   { limit, notify_at }: BudgetTerms,
   spent: Nano,
@@ -353,11 +353,11 @@ const crossedBy = (
 const part = (used: number, limit: number | undefined): number =>
   limit === undefined || limit === 0 ? 0 : used / limit
 
-/** The limit with the least left in a unit among a call's budgets, for rate limit headers. */
+/** The limit with the smallest remainder in a unit among a call's budgets, for rate limit headers. */
 export interface Rate {
   readonly limit: number
   readonly remaining: number
-  /** The end of the period, in milliseconds since 1970; 0 if it has none. */
+  /** The end of the period, as Unix time in milliseconds; 0 if it never ends. */
   readonly resets_at: number
 }
 
@@ -366,7 +366,7 @@ export interface Rates {
   readonly tokens?: Rate | undefined
 }
 
-/** Finds the limits with the least left among these budgets. */
+/** Finds the limits with the smallest remainders. Budgets that only notify or count all tenants are ignored. */
 export const ratesOf = (budgets: ReadonlyArray<Budget>, at: number): Rates => ({
   requests: rateOf(budgets, "requests", at),
   tokens: rateOf(budgets, "tokens", at)
@@ -376,7 +376,7 @@ const rateOf = (budgets: ReadonlyArray<Budget>, unit: "requests" | "tokens", at:
   let rate: Rate | undefined
   for (const budget of budgets) {
     const { limit, mode, period } = budget.terms
-    // Skip budgets that count all tenants, because they would reveal to a tenant how much the others use.
+    // A budget for all tenants would reveal to a tenant how much the others use.
     if (mode === "notify" || limit[unit] === undefined || budget.anchor === everyone) continue
     const remaining = leftOf(budget, unit, at) as number
     if (rate === undefined || remaining < rate.remaining)

@@ -1,5 +1,5 @@
 /**
- * Checks of the books. A check is a rule, the query for its violations, and the sentence for a finding. Modules define their own checks, and
+ * Checks of the books. A check consists of a rule's name, the query for its violations, and the sentence for a finding. Modules define checks, and
  * `app/Checks` lists them all.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -7,7 +7,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import type { Effect } from "effect"
 import { toDecimal } from "../../../kernel/Money.ts"
 
-/** A broken rule. */
+/** A violation of a rule. */
 export interface Finding {
   readonly check: string
   /** The subject of the finding, such as an account, an entry, a record or a rollup key. */
@@ -32,7 +32,7 @@ export interface CheckRow {
 /** A rule that must hold, with the query that finds its violations, or a program if one query is not enough. */
 export type Check = {
   readonly name: string
-  /** Present if the cost of the check does not grow with the history. An audit since a checkpoint runs only these checks. */
+  /** Present if the check's cost does not grow with the history. An audit since a checkpoint runs only these checks. */
   readonly isShort?: true
   readonly sentence: (row: CheckRow) => string
 } & (

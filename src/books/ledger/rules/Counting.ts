@@ -28,10 +28,9 @@ import type {
   Within
 } from "./Transaction.ts"
 
-/** Access to the budgets that a transaction can touch. */
 export interface BudgetsAtHand {
   readonly budget: (id: string) => Budget | undefined
-  /** Returns the ids of all budgets at an anchor, of every kind. */
+  /** Returns the ids of an anchor's budgets, of every kind. */
   readonly budgetsAt: (anchor: string) => ReadonlyArray<string>
   readonly setBudget: (id: string, budget: Budget) => void
 }
@@ -46,7 +45,7 @@ export interface Counted {
 const none: ReadonlyArray<never> = []
 const uncounted: Either.Either<Counted, Refusal> = Either.right({ budgets: none, barred: none })
 
-/** Returns the budgets of the call's key, runs, tenant and payer, and those that count all tenants, in their state at `at`. */
+/** Returns the budgets of the call's key, runs, tenant and payer, and those of `everyone`, if they count the call. */
 const budgetsOf = (
   atHand: BudgetsAtHand,
   facts: ClaimedFacts,
@@ -63,7 +62,7 @@ const budgetsOf = (
   return withThoseAt(atHand, everyone, facts, at, found)
 }
 
-/** Appends an anchor's budgets to those found so far. If there are none, nothing is allocated. */
+/** Appends an anchor's budgets that count the call to those found so far. If the anchor has none, nothing is allocated. */
 const withThoseAt = (
   atHand: BudgetsAtHand,
   anchor: string,
@@ -105,7 +104,7 @@ export const admit = (
   return ofWays.length === 0 ? Either.right({ budgets, barred: none }) : admitWays(budgets, ofWays, facts, needs, at)
 }
 
-/** Excludes models and providers if one of their budgets has too little left. Refuses the call if none remain. */
+/** Excludes a model and provider if one of their budgets has too little left. Refuses the call if none remains. */
 const admitWays = (
   budgets: ReadonlyArray<Budget>,
   ofWays: ReadonlyArray<Budget>,
@@ -180,9 +179,7 @@ export const book = (
 const unlimited = { tokens: undefined, rates: {} } as const
 const unbooked = { within: undefined, ids: undefined, tokens: 0 } as const
 
-/**
- * The newest array of ids, by its first id. Equal arrays usually share one object, so that a message to another thread contains the array only once.
- */
+/** The last array of ids, by its first id. Equal arrays usually share one object, because `Rows` caches their JSON by identity. */
 const lists = new Map<string, ReadonlyArray<string>>()
 const listsMax = 10_000
 
@@ -202,7 +199,7 @@ const isListOf = (ids: ReadonlyArray<string>, budgets: ReadonlyArray<Budget>): b
   return true
 }
 
-/** Returns the budgets that count an open call, in their state at `at`. They include a key's limit set after the admission. */
+/** Returns the budgets that hold a call's reservation, in their state at `at`, and the key's limit even if it was set after the admission. */
 export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
   const { budgets = none, dimensions } = reservation
   const { application_id } = dimensions
@@ -230,9 +227,7 @@ export const servedIn = (budgets: ReadonlyArray<Budget>, served: Dimensions): Re
     ? budgets
     : budgets.filter((budget) => countsServed(budget, served))
 
-/**
- * Returns the budgets to list in a usage record: those with a reservation for the call, except those for other models and providers.
- */
+/** Returns the budget ids for a usage record: those with a reservation for the call, except budgets for other models and providers. */
 export const namedIn = (
   ids: ReadonlyArray<string> | undefined,
   budgets: ReadonlyArray<Budget>,

@@ -1,20 +1,19 @@
-/** The refusals of the ledger. Money is in nano-USD. */
+/** The ledger's refusals. Amounts are in nano-USD. */
 import { Schema } from "effect"
 import { toDecimal } from "../../../kernel/Money.ts"
 import { Problem } from "../../../kernel/Problem.ts"
 import { units } from "./Budget.ts"
 import type { Posting, Refusal } from "./Transaction.ts"
 
-/** The database is not writable, because another process holds its lock or the disk is full or failing. The caller can retry later. */
+/** The database is not writable, for example because another process holds its lock or the disk is full. The caller can retry later. */
 export class BooksUnavailable extends Problem<BooksUnavailable>()("BooksUnavailable", {
   status: 503,
   error: "the books are not writable; try again shortly",
   code: "books_unavailable",
   fields: {
     /**
-     * `false` means that nothing was written. `true` means that the transaction might have been written or might still be written. In that case, no
-     * reply arrived in time, the writer ended before it replied, or the disk failed during the commit. The HTTP body omits this field, so a client
-     * always reads `false`.
+     * `false` means that nothing was written. `true` means that the transaction might have been written or might still be written: no reply arrived
+     * in time, the writer ended before it replied, or a commit was not confirmed. The HTTP body omits this field, so a client always reads `false`.
      */
     maybe_written: Schema.propertySignature(Schema.Boolean).pipe(Schema.withConstructorDefault(() => false))
   },
@@ -50,7 +49,7 @@ export class BalanceTooLarge extends Schema.TaggedError<BalanceTooLarge>()("Bala
   }
 }
 
-/** `available` is the account's unreserved credit or, for a call, the highest among the sources. */
+/** `available` is the account's available credit or, for a call, the maximum among the sources that lack credit. */
 export class InsufficientCredits extends Schema.TaggedError<InsufficientCredits>()("InsufficientCredits", {
   available: Nano
 }) {
@@ -59,7 +58,7 @@ export class InsufficientCredits extends Schema.TaggedError<InsufficientCredits>
   }
 }
 
-/** The balance is sufficient, but the limit of the API key (`application`) has only `available` left. */
+/** The API key's limit (`application`) has only `available` left. */
 export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReached", {
   application: Schema.String,
   available: Nano
@@ -69,7 +68,7 @@ export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReach
   }
 }
 
-/** The balance is sufficient, but a budget has too little left. `limit` and `left` are in `unit`, with USD as nano-USD. */
+/** A budget has too little left. `limit` and `left` are in `unit`, with USD as nano-USD. */
 export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetReached", {
   budget: Schema.String,
   name: Schema.String,
@@ -87,7 +86,7 @@ export class BudgetReached extends Schema.TaggedError<BudgetReached>()("BudgetRe
   }
 }
 
-/** The balance is sufficient, but only `giftable` of it may be sent. */
+/** The available credit is sufficient, but only `giftable` of it may be sent. */
 export class InsufficientGiftable extends Schema.TaggedError<InsufficientGiftable>()("InsufficientGiftable", {
   giftable: Nano
 }) {
@@ -96,7 +95,7 @@ export class InsufficientGiftable extends Schema.TaggedError<InsufficientGiftabl
   }
 }
 
-/** The account has less in escrow than the amount. */
+/** The account has less in escrow than the amount, or the amount is not positive. */
 export class NotHeld extends Schema.TaggedError<NotHeld>()("NotHeld", account) {
   override get message() {
     return `the billing account ${this.account} has less than this amount in escrow`
@@ -123,7 +122,7 @@ const refusals = {
   Conflict
 }
 
-/** All reasons to refuse a transaction. The encoded side is `Refusal`. */
+/** All refusals of a transaction. The encoded side is `Refusal`. */
 export const LedgerRefusal = Schema.Union(
   AccountMissing,
   AccountInactive,

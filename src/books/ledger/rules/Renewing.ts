@@ -3,11 +3,11 @@
  * credit, and the allowance before other granted credit. The unused part is therefore the last grant minus the charges since then, and at most the
  * unreserved granted credit.
  *
- * Credit that is taken back (a refund, a mistaken grant) reduces other granted credit first, then the allowance. A renewal never takes credit that
- * was granted later.
+ * Credit that is taken back (a refund, a mistaken grant) reduces other granted credit first, then the allowance. A renewal never takes back other
+ * credit that was granted later.
  *
- * The charges since a grant are computed as the balance after the grant, plus all other movements, minus the current balance. Movements other than
- * charges are few and have an index, so an allowance adds nothing to the cost of a charge.
+ * The charges since a grant are computed as the balance after the grant, plus all movements except charges, minus the current balance. Those
+ * movements are few and indexed, so an allowance adds nothing to the cost of a charge.
  */
 import { Either } from "effect"
 import { amountMax } from "../../../kernel/Money.ts"
@@ -47,7 +47,7 @@ const unusedOf = (draft: Draft, account: Account, last: LastAllowance): Nano => 
   return unusedAt(account, { ...last, chargeless, others: moved.reduce(othersAfter, last.others) })
 }
 
-/** Computes the unused part of the last grant. `last` must have been read in the same snapshot as the account. */
+/** Computes the last grant's unused part. The grant and the account must come from the same snapshot. */
 export const unusedAt = (account: Account, { amount, chargeless, others }: LastAllowance): Nano => {
   const left = amount - (chargeless - balanceOf(account))
   const unused = [left, account.granted - account.reserved, account.granted - others].reduce(smaller)
@@ -62,8 +62,8 @@ export type Moved = Pick<Entry, "type" | "source" | "amount">
 export const signed = ({ amount, type }: Moved): Nano => (type === "credit" ? amount : -amount)
 
 /**
- * Computes the other granted credit after a movement. A refund counts as taken from other granted credit although it takes giftable credit first, so
- * the sum is never too high. If a grant is taken back, the sum is exact.
+ * Computes the other granted credit after a movement. A refund counts entirely as taken from it, although refunds take giftable credit first, so the
+ * sum is never too high. If a grant is taken back, the sum is exact.
  */
 export const othersAfter = (others: Nano, { amount, source, type }: Moved): Nano => {
   if (source === null || source === "transfer_escrow") return others
@@ -71,7 +71,7 @@ export const othersAfter = (others: Nano, { amount, source, type }: Moved): Nano
   return others > amount ? others - amount : 0n
 }
 
-/** Returns the current batch's movements other than charges that follow the entry with this number, oldest first. */
+/** Returns the current batch's movements after this entry number, except charges, oldest first. */
 const movedIn = (draft: Draft | undefined, account: string, after: number): ReadonlyArray<Moved> =>
   draft === undefined
     ? []

@@ -1,6 +1,6 @@
 /**
  * The operations on the books: postings that move or reserve credit, and other modules' statements that commit or fail with them. A transaction is
- * plain data, so it can be sent to a thread. It either commits as a whole or has no effect.
+ * plain data, so it can be sent to a thread. It commits as a whole or has no effect.
  */
 import type { Statement as SqlStatement } from "@effect/sql/Statement"
 import type { Nano } from "../../../kernel/Money.ts"
@@ -46,7 +46,7 @@ export interface Account {
   readonly reserved: Nano
   /** Whether credit was ever purchased or received. */
   readonly funded: boolean
-  /** The number of the account's entries. They are numbered from 1 without gaps. */
+  /** The entry count. Entries are numbered from 1 without gaps. */
   readonly entries: number
   /** The account's debts, least recently increased first; absent if there are none. They are paid as soon as credit is freed or added. */
   readonly debts?: ReadonlyArray<Debt> | undefined
@@ -54,13 +54,13 @@ export interface Account {
 
 export const balanceOf = (account: Account): Nano => account.giftable + account.granted
 
-/** Returns the credit that no open call has reserved. */
+/** Returns the credit that no open call has reserved, including credit that is owed. */
 export const freeOf = (account: Account): Nano => balanceOf(account) - account.reserved
 
-/** Returns the sum of the account's debts for refunds and disputes. */
+/** Returns the sum of the account's debts. */
 export const owedOf = ({ debts }: Account): Nano => debts?.reduce((sum, { amount }) => sum + amount, 0n) ?? 0n
 
-/** Returns the credit that calls can still reserve: free and not owed. */
+/** Returns the credit that calls can still reserve: free credit minus debts, at least 0 if there are debts. */
 export const availableOf = (account: Account): Nano => {
   const free = freeOf(account)
   if (account.debts === undefined) return free
@@ -78,7 +78,7 @@ export interface CallFacts {
   readonly endpoint: string
   readonly model: string
   readonly provider: string
-  /** The version of the price that the charge uses (`books/prices/PriceVersions`). */
+  /** The charge's price version (`books/prices/PriceVersions`). */
   readonly price?: string | undefined
   /** The run, if the call was made with a run's key. `application_id` is then the API key that the run descends from. */
   readonly run_id?: string | undefined
@@ -94,7 +94,7 @@ export interface Way {
   readonly provider: string
 }
 
-/** The facts about a call at its admission, including those that only budgets need. */
+/** A call's facts at its admission, including those that only budgets need. */
 export interface ClaimedFacts extends CallFacts {
   readonly capability?: string | undefined
   /** The call's run and that run's ancestors. */
@@ -103,10 +103,7 @@ export interface ClaimedFacts extends CallFacts {
   readonly ways?: ReadonlyArray<Way> | undefined
 }
 
-/**
- * Why a source has its position in the order of charging. It is the caller's own, the caller pinned it, the token charges the team first, or the
- * earlier sources could not pay.
- */
+/** Why a source may pay: it is the caller's own, the caller pinned it, the token charges the team first, or the earlier sources could not pay. */
 export type Why = "own" | "pinned" | "team_first" | "fall_through"
 
 /** A billing account that may pay for a call. */
@@ -115,15 +112,13 @@ export interface Source {
   readonly tenant_id: string
   readonly kind: "own" | "team"
   readonly why: Why
-  /**
-   * Present if the source must not pay because its tenant does not let its members spend. The caller's own account must be active even then.
-   */
+  /** Present if the source must not pay because its tenant does not let members spend. A barred source of kind `own` must still be active. */
   readonly barred?: true
 }
 
 /**
- * Facts that many calls share, and their payer. The database stores equal dimensions once. Similar calls usually share one object, so it can serve as
- * a cache key.
+ * Facts that many calls share, and their payer. The database stores equal dimensions once. Equal dimensions usually share one object, so the object
+ * can serve as a cache key.
  */
 export interface Dimensions extends CallFacts {
   readonly billing_account_id: string
@@ -137,18 +132,15 @@ export interface Reservation {
   readonly id: string
   readonly dimensions: Dimensions
   readonly amount: Nano
-  /** When the call was admitted, in milliseconds since 1970. */
+  /** The Unix time of the admission, in milliseconds. */
   readonly at: number
-  /** The run of the process that admitted the call. A later run releases the reservations of runs that have ended. */
+  /** The run that admitted the call. Other runs release the reservations of ended runs. */
   readonly run: string
-  /** The ids of the budgets that count the call; absent if there are none. */
+  /** The budgets that count the call, by id; absent if there are none. */
   readonly budgets?: ReadonlyArray<string> | undefined
   /** The tokens reserved for the call in its budgets. */
   readonly tokens?: number | undefined
-  /**
-   * Present if the call was released because its run had ended (`interrupted`). The reservation is then empty, and the usage record states a cost of
-   * 0.
-   */
+  /** Present if the call was released because its run had ended (`interrupted`). The amount is then 0, and the usage record has cost 0. */
   readonly released?: true
 }
 
@@ -166,15 +158,15 @@ export interface Limit {
   readonly period: LimitPeriod
   /** Charges count from this time: the start of the month, or 0 for all time. */
   readonly start: number
-  /** The charges of the key's calls since then. */
+  /** The charges since `start`. */
   readonly spent: Nano
-  /** The reservations of all its open calls, including those admitted earlier. */
+  /** The reservations of all open calls, including those admitted before `start`. */
   readonly reserved: Nano
-  /** The amount, or `spent` + `reserved` if that was higher when the limit was set. */
+  /** `amount`, or `spent` + `reserved` if that was higher when the limit was set or the period began. */
   readonly ceiling: Nano
 }
 
-/** The source of a charge's figures: the provider's count, the service's own count of the received data, an estimate, or none. */
+/** The source of a charge's figures: the provider, this service's count of the received data, an estimate, or none. */
 export type UsageSource = "provider" | "counted" | "estimated" | "none"
 
 export interface CallOutcome {
@@ -182,7 +174,7 @@ export interface CallOutcome {
   readonly prompt_tokens: number
   readonly completion_tokens: number
   readonly units: number
-  /** The upstream that served the call, if known. The default is the upstream that was expected at admission. */
+  /** The provider that served the call, if known. The default is the provider expected at admission. */
   readonly provider?: string | null | undefined
   /** The model that served the call in place of the claimed one, with its price version. */
   readonly served?: { readonly model: string; readonly price: string } | undefined
@@ -197,20 +189,20 @@ export interface CallOutcome {
   readonly vendor_request?: string | undefined
   /** The cost that the vendor reported for the call. */
   readonly vendor_cost?: Nano | undefined
-  /** The hash of the request's body (`upstream/wire/BodyHash`). Absent if the route does not hash it. */
+  /** The hash of the request body (`upstream/wire/BodyHash`). Absent if the route does not hash it. */
   readonly request_hash?: string | undefined
-  /** The hash of the answer's body. Absent if the route does not hash it, if no answer was delivered, and for a stream whose client disconnected. */
+  /** The hash of the response body. Absent if the route does not hash it, if no response was delivered, or if the client left a stream early. */
   readonly answer_hash?: string | undefined
 }
 
 /** The last grant of an allowance, read before the transaction (`Renewing`). */
 export interface LastAllowance {
   readonly amount: Nano
-  /** The balance without the charges since that grant: the balance after the grant plus all other movements since then. */
+  /** The balance without the charges since the grant: the balance after the grant plus all movements since then except charges. */
   readonly chargeless: Nano
-  /** Other credit that was granted since then and not taken back (`othersAfter`). It is not part of the allowance. */
+  /** Other credit that was granted since the grant and not taken back (`othersAfter`). */
   readonly others: Nano
-  /** The number of the newest entry included here. */
+  /** The newest included movement's entry number. */
   readonly entries: number
 }
 
@@ -227,7 +219,7 @@ export type Posting =
       readonly description: string
       readonly payment?: string | undefined
     }
-  /** Moves giftable credit into escrow for a transfer, without touching reserved credit. An account that is inactive or in debt cannot send. */
+  /** Moves unreserved giftable credit into escrow for a transfer. Accounts that are inactive or in debt cannot send. */
   | {
       readonly _tag: "Escrow"
       readonly account: string
@@ -250,8 +242,8 @@ export type Posting =
     }
   /**
    * Takes back unreserved credit, giftable credit first, because the payment of a purchase was reversed. With the source `admin`, it takes back a
-   * mistaken grant, and only from granted credit. The balance never goes below zero. With `payment`, the account owes the remainder for that payment.
-   * Each later transaction that frees or adds credit pays the debt, with a debit that refers to the payment.
+   * mistaken grant, only from granted credit. The balance never falls below zero. With `payment`, the account owes the remainder for that payment.
+   * Later postings that free or add credit pay the debt, with a debit that refers to the payment.
    */
   | {
       readonly _tag: "TakeBack"
@@ -259,12 +251,12 @@ export type Posting =
       readonly amount: Nano
       readonly reference: string
       readonly description: string
-      /** `purchase` by default. */
+      /** The default is `purchase`. */
       readonly source?: "purchase" | "admin" | undefined
       readonly payment?: string | undefined
     }
   /**
-   * Begins a period of an allowance. It takes back the unused part of the last period (`last`), but only from unreserved granted credit. Then it
+   * Begins an allowance's next period. It takes back the unused part of the last period (`last`), but only from unreserved granted credit. Then it
    * grants `amount` plus the part to carry over. An amount of 0 ends the allowance.
    */
   | {
@@ -278,8 +270,8 @@ export type Posting =
       readonly description: string
     }
   /**
-   * Sets the spending limit of an API key (`application`), or removes it (`null`). The key's earlier charges in the period and its open reservations
-   * count against the limit. `tenant` is the key's tenant, and `account` is that tenant's billing account.
+   * Sets the spending limit of an API key (`application`), or removes the limit (`null`). The key's earlier charges in the period and its open
+   * reservations count against the limit. `tenant` is the key's tenant, and `account` is that tenant's billing account.
    */
   | {
       readonly _tag: "SetLimit"
@@ -303,7 +295,7 @@ export type Posting =
     }
   /**
    * Reserves between `least` and `most` on the first source with `enough` available, otherwise on the first with `least`. `enough` is `least` by
-   * default. If a source of the kind `own` is missing or inactive, at any position, the posting is refused. A team's source is skipped instead. The
+   * default. A missing or inactive source of kind `own`, at any position, causes a refusal. Sources of kind `team` are skipped instead. The
    * reservation never exceeds the credit left in the call's budgets.
    */
   | {
@@ -319,10 +311,10 @@ export type Posting =
       readonly tokens?: { readonly least: number; readonly most: number } | undefined
     }
   /**
-   * Ends a call by releasing its reservation, charging its cost within the payer's credit and the call's budgets, and writing its usage record. If
-   * the call is already settled, nothing changes. A call that was released because its run had ended (`interrupted`) is still settled if it succeeded
-   * or has a cost. It is charged from available credit and gets a second usage record. `payer` is the billing account charged. Only the listeners of
-   * `Writer.watch` need it, because the books read it from the reservation.
+   * Ends a call: releases its reservation, charges its cost within the payer's credit and the call's budgets, and writes its usage record. If the
+   * call is already settled, nothing changes. A call that was released because its run had ended (`interrupted`) is still settled if it succeeded or
+   * has a cost. It is charged from available credit and gets a second usage record. `payer` is the charged billing account. Only the listeners of
+   * `Writer.watch` need it, because the books take the payer from the reservation.
    */
   | {
       readonly _tag: "Settle"
@@ -333,7 +325,7 @@ export type Posting =
 
 /**
  * A statement from another module. It must not write to the tables of the books, because the writer caches their rows. If `rows` is set, the
- * statement's `RETURNING` must return that number of rows, or the entire transaction is refused.
+ * statement must return that number of rows, or the entire transaction is refused.
  */
 export interface Statement {
   readonly text: string
@@ -349,7 +341,7 @@ export interface Transaction<P extends ReadonlyArray<Posting> = ReadonlyArray<Po
 
 const textAsStored = (value: unknown): unknown => (typeof value === "string" ? storable(value) : value)
 
-/** Creates a statement from a `sql` template. Strings are changed to ones that both engines can store (`storage/database/Text`). */
+/** Creates a statement from a `sql` template. Strings are converted to a form that both engines can store (`storage/database/Text`). */
 export const statement = <A>(template: SqlStatement<A>, rows?: number): Statement => {
   const [text, values] = template.compile()
   const params = values.map(textAsStored)
@@ -358,9 +350,7 @@ export const statement = <A>(template: SqlStatement<A>, rows?: number): Statemen
 
 interface Balances {
   readonly balance: Nano
-  /**
-   * The balance before the posting. Present if a debt was paid or cancelled, because the amount alone does not determine the balance in that case.
-   */
+  /** The balance before the posting. Present for `Renew` and if the account has debts, because the amount alone does not determine it then. */
   readonly before?: Nano | undefined
 }
 
@@ -370,7 +360,7 @@ export interface ResultByPosting {
   readonly SetStatus: { readonly _tag: "Changed" }
   readonly Credit: { readonly _tag: "Credited" } & Balances
   readonly TakeBack: { readonly _tag: "TakenBack"; readonly taken: Nano } & Balances
-  /** The unused part of the last period that was taken back, and how much of it was granted again. */
+  /** The last period's unused part that was taken back, and how much of it was granted again. */
   readonly Renew: { readonly _tag: "Renewed"; readonly unused: Nano; readonly kept: Nano } & Balances
   readonly Escrow: { readonly _tag: "Escrowed"; readonly balance: Nano }
   /** The amounts that count against the limit; 0 if the limit was removed. */
@@ -395,13 +385,13 @@ export interface Within {
   /** The tokens that the call may use within its budgets; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
   readonly rates: Rates
-  /** The indexes of the `ways` that budgets exclude. */
+  /** The indexes of the excluded `ways`. */
   readonly barred: ReadonlyArray<number>
-  /** The refusal by the first of these budgets; absent if none of the `ways` is excluded. */
+  /** The refusal by the first budget that excludes one of the `ways`; absent if none is excluded. */
   readonly refusal?: Shortage | undefined
 }
 
-/** The balance is sufficient, but a budget has too little left. */
+/** A budget has too little left. */
 export interface Shortage {
   readonly _tag: "BudgetReached"
   readonly budget: string
@@ -411,7 +401,7 @@ export interface Shortage {
   /** The limit and its remainder, in `unit`, with USD as nano-USD. */
   readonly limit: Nano
   readonly left: Nano
-  /** In milliseconds since 1970; absent if the budget never resets. */
+  /** Unix time in milliseconds; absent if the budget never resets. */
   readonly renews_at?: number | undefined
   /** Present if the budget counts all tenants. A tenant must not learn how much the others have left. */
   readonly of_everyone?: true | undefined
@@ -424,7 +414,7 @@ export type ResultsOf<P extends ReadonlyArray<Posting>> = { readonly [I in keyof
 /** The reason why a transaction was refused, as data. The writer fails with the matching error (`Problems`). */
 export type Refusal =
   | { readonly _tag: "InsufficientCredits"; readonly available: Nano }
-  /** The balance is sufficient, but the API key's limit has too little left. */
+  /** The API key's limit has too little left. */
   | { readonly _tag: "LimitReached"; readonly application: string; readonly available: Nano }
   | Shortage
   /** The balance is sufficient, but not enough of it is giftable. */
@@ -446,7 +436,7 @@ export interface Entry {
   /** The position in the account's ledger, starting at 1. */
   readonly number: number
   readonly type: "credit" | "debit"
-  /** Always positive; `type` states the direction. */
+  /** Always positive; `type` is the direction. */
   readonly amount: Nano
   /** The account's balance after the entry, and the giftable part of it. */
   readonly balance: Nano
@@ -459,7 +449,7 @@ export interface Entry {
 
 export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   readonly id: string
-  /** The position among the calling tenant's records, starting at 1. */
+  /** The position among the caller's tenant's records, starting at 1. */
   readonly number: number
   readonly at: number
   /** The dimensions, with the `provider` and `model` that served the call. */
@@ -467,6 +457,6 @@ export interface UsageRecord extends Omit<CallOutcome, "provider" | "served"> {
   /** The unpaid part of the cost. `cost` is the paid part. */
   readonly uncollected: Nano
   readonly reserved: Nano
-  /** The ids of the budgets that counted the call; absent if there are none. */
+  /** The budgets that counted the call, by id; absent if there are none. */
   readonly budgets?: ReadonlyArray<string> | undefined
 }

@@ -1,6 +1,4 @@
-/**
- * Writes an index of a tenant's records in the background, in short slices. All indexes share this code. A run is due once all its records exist.
- */
+/** Writes the runs of tenants' records for an index (`SortedIndex`, `Totals`) in the background. A run is due once all its records exist. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Clock, Effect } from "effect"
@@ -12,7 +10,7 @@ import { due, runSize } from "./SortedIndex.ts"
 import type { Run, Written } from "./SortedIndex.ts"
 
 export interface BackgroundIndexerContract {
-  /** Writes up to `most` due runs. Returns the number of runs written. */
+  /** Writes up to `most` due runs. Returns the number of written runs. */
   readonly write: (most: number) => Effect.Effect<number, BooksUnavailable | Conflict>
   /** The job that writes due runs. `layerJobs` runs it. */
   readonly job: Loop.Job
@@ -30,12 +28,12 @@ const tenantsInPiece = 1024
 const recordsInPiece = 4096
 
 /**
- * The longest duration of a batch, in milliseconds. If there are several writers, one can commit records with numbers below those already checked, so
- * a range is checked again after this time.
+ * The maximum duration of a batch, in milliseconds. With several writers, one can commit records with numbers below those already checked, so a range
+ * is checked again after this time.
  */
 const batchMillis = 60_000
 
-/** The maximum number of runs per iteration of the job, and the pauses after an iteration with and without a written run. */
+/** The maximum number of runs per iteration of the job, and the pauses after an iteration with or without written runs. */
 const runsInTurn = 64
 const pauseBusy = "200 millis"
 const pauseIdle = "2 seconds"
@@ -126,7 +124,7 @@ const findAll = Effect.fnUntraced(function* ({ sql, state }: Parts) {
   }
 })
 
-/** Finds the tenants with a run that one of these records completes. */
+/** Finds the tenants with a run that ends with one of these records. */
 const findBehind = ({ sql, state }: Parts, from: number, last: number) =>
   inPieces(
     { from: from + 1, to: last + 1 },

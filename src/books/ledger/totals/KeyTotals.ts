@@ -1,7 +1,7 @@
 /**
- * Totals for each API key, by UTC day and hour, model and endpoint. The key's own usage view reads them. They include the records of all tenants up
- * to a row called their end. A reader adds the key's later records (`money/usage/Sums`). `KeyTotalsIndexer` adds records shortly after the charge, in
- * the transaction that moves the end, for the same reasons as in `ProviderTotals`.
+ * Totals for each API key, by UTC day and hour, model and endpoint, for the key's usage view. They include the records of all tenants up to a row
+ * called the end. A reader adds the key's later records (`money/usage/Sums`). `KeyTotalsIndexer` adds records shortly after the charge, in the
+ * transaction that moves the end, for the same reasons as in `ProviderTotals`.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -40,7 +40,7 @@ const ofRecords = (from: string, to: string): string => `SELECT d.application_id
   FROM tollgate_usage_records r ${withDimensions} CROSS JOIN (SELECT ${day} AS grain UNION ALL SELECT ${hour}) g ON 1 = 1
   WHERE r.seq > ${from} AND r.seq <= ${to} AND d.application_id <> '' GROUP BY 1, 2, 3, 4, 5`
 
-/** Builds the statements that add the records after `end` and up to the row `to`. They are refused if another node has moved the end. */
+/** Builds the statements that add the records after `end` and up to the row `to`. They conflict if another node has moved the end. */
 export const adding = (end: number, to: number): ReadonlyArray<Statement> => [
   {
     text: `INSERT INTO tollgate_usage_by_key_end (id, record) VALUES (1, ?)
@@ -73,7 +73,7 @@ export interface KeySum {
   readonly latency_ms: number
 }
 
-/** Reads a key's stored totals over some periods, by model and endpoint, and their end, in one statement. */
+/** Reads a key's stored totals over these periods, by model and endpoint, together with their end. */
 export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyArray<Periods>) => {
   const within: ReadonlyArray<Fragment> = periods.map(
     ({ end, grain, start }) => sql`SELECT model, endpoint, ${sql.literal(columns)} FROM tollgate_usage_by_key
@@ -96,7 +96,7 @@ export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyAr
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** Finds totals that differ from the records up to their end. Those records never change, so the check works while more are added. */
+/** Finds totals that differ from the records up to the end. Those records never change, so the check works while more are added. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
   const end = yield* endOf(sql)
   const last = yield* lastRow(sql)

@@ -1,4 +1,4 @@
-/** Adds records to the totals of keys (`KeyTotals`) shortly after the charge. */
+/** Adds records to `KeyTotals` shortly after the charge. */
 import { Context, Layer } from "effect"
 import * as Loop from "../../../kernel/Loop.ts"
 import * as KeyTotals from "./KeyTotals.ts"
@@ -13,5 +13,5 @@ export class KeyTotalsIndexer extends Context.Tag("tollgate/ledger/KeyTotalsInde
   static readonly layerJobs = Loop.layer(KeyTotalsIndexer, ({ job }) => [job])
 }
 
-/** Adds records in small batches, because the holder of a key can query often and readers should add few records themselves. */
+/** The batches are small, because a key's holder can query often, and each query adds the remaining records itself. */
 const make = RowsIndexer.make({ name: "sums by key", enough: 2048, ...KeyTotals })

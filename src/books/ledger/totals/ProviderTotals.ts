@@ -1,14 +1,14 @@
 /**
- * Totals of providers over all tenants, by UTC day, provider and model. They include the records up to a row called their end, and a reader adds the
- * later records (`money/usage/Daily`). `ProviderTotalsIndexer` adds records after the charge, in the transaction that moves the end. The transaction
- * fails if the end has changed since it was read, so only one of two nodes succeeds.
+ * Totals over all tenants, by UTC day, provider and model. They include the records up to a row called the end, and a reader adds the later records
+ * (`money/usage/Daily`). `ProviderTotalsIndexer` adds records after the charge, in the transaction that moves the end. The transaction fails if the
+ * end has changed since it was read, so only one of two nodes succeeds.
  *
- * - Batches fold only a tenant's own rollups. The rows of provider totals belong to all tenants. If batches folded them, the batches of all nodes
- *   would wait for each other.
- * - The totals of runs (`Totals`) are per tenant, but most tenants of a large service have fewer records than one run.
+ * - Batches fold only rollups that belong to tenants and accounts. All tenants share the rows of provider totals. If batches folded them, the batches
+ *   of all nodes would wait for each other.
+ * - The run totals (`Totals`) are per tenant, but most tenants of a large service have fewer records than one run.
  * - The end is a row instead of a finished day, because no clock can prove that a day is over. A node's clock can be slow, a batch commits after its
- *   rows are dated, and the sandbox moves its clock. The row of a late record is after the end, and the record is added to its own day. Each record
- *   is added once, so the totals never need correcting. `verify` still compares them.
+ *   rows are dated, and the sandbox moves its clock. A late record's row is after the end, and the record is added to the day of its time. Each
+ *   record is added once, so the totals never need correcting. `verify` still compares them.
  * - The end must not pass a row that might still be committed (`SafeHorizon`). It must not pass the last existing row either: after a copy to the
  *   other engine, the next row gets the number after the last row.
  */
@@ -23,7 +23,7 @@ import type { CheckRow } from "../rules/Check.ts"
 import type { Statement } from "../rules/Transaction.ts"
 
 export interface DailySum {
-  /** The start of the day, in UTC. */
+  /** The start of the UTC day. */
   readonly day: number
   readonly provider: string
   readonly model: string
@@ -43,7 +43,7 @@ export interface Days {
   readonly last: number
 }
 
-/** The columns that are not part of the key, each as an SQL expression over records. */
+/** The SQL expression over records for each measure. */
 const measures = {
   requests: "COUNT(*)",
   successes: "SUM(r.success)",
@@ -107,7 +107,7 @@ export const endOf = (sql: SqlClient) =>
     ([row]) => row!.record
   )
 
-/** Reads the stored totals and their end in one statement. */
+/** Reads the stored totals of these days, together with the end. */
 export const kept = (sql: SqlClient, { first, last }: Days) =>
   Effect.map(sql.unsafe(selectKept, [first, last]).values, (found) => {
     const rows = found as ReadonlyArray<ReadonlyArray<unknown>>
@@ -127,7 +127,7 @@ export const lastRow = (sql: SqlClient, most: number = Number.MAX_SAFE_INTEGER) 
     ([row]) => row!.last
   )
 
-/** Computes the totals of the records in a range of rows on these days. */
+/** Computes the totals of these days from the records in a range of rows. */
 export const among = (sql: SqlClient, rows: Range, { first, last }: Days) =>
   Effect.suspend(() => {
     const found: Found = new Map()
@@ -172,7 +172,7 @@ const plus = (sum: DailySum, more: DailySum): DailySum => ({
 
 // ---- writing ------------------------------------------------------------------------------------------------------------
 
-/** Builds the statements that add the records after `end` and up to the row `to`. They are refused if the end has changed. */
+/** Builds the statements that add the records after `end` and up to the row `to`. They conflict if the end has changed. */
 export const adding = (end: number, to: number): ReadonlyArray<Statement> => [
   {
     text: `INSERT INTO tollgate_usage_by_provider_end (id, record) VALUES (1, ?)
@@ -194,7 +194,7 @@ const add = `INSERT INTO tollgate_usage_by_provider (start, provider, model, ${c
 
 const always: Days = { first: 0, last: 8.64e15 }
 
-/** Finds totals that differ from the records up to their end. These records never change, so the check works while others add more. */
+/** Finds totals that differ from the records up to the end. Those records never change, so the check works while more are added. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
   const { end, sums } = yield* kept(sql, always)
   const last = yield* lastRow(sql)

@@ -1,4 +1,4 @@
-/** Adds records to the totals of providers (`ProviderTotals`) shortly after the charge. */
+/** Adds records to `ProviderTotals` shortly after the charge. */
 import { Context, Layer } from "effect"
 import * as Loop from "../../../kernel/Loop.ts"
 import * as ProviderTotals from "./ProviderTotals.ts"

@@ -1,6 +1,6 @@
 /**
- * Orders records by a value, as pairs of value and `seq` called places. Among records with equal values, the later one is greater. Blocks of places
- * are encoded as bytes, and several orders can be merged into one.
+ * Orders records by a value, as pairs of value and `seq` called places. Among records with equal values, the later record is greater. Blocks of
+ * places can be encoded as bytes, and orders can be merged.
  */
 import { exactMax, valueOf, VarintReader, VarintWriter } from "./Varints.ts"
 import type { Value } from "./Varints.ts"
@@ -13,7 +13,7 @@ export interface RecordOrder {
   readonly seqs: ReadonlyArray<number>
 }
 
-/** Adds two values. The result is a number if a number is exact. */
+/** Adds two values. The result is a number if that is exact. */
 export const plus = (a: Value, b: Value): Value => {
   if (typeof a === "number" && typeof b === "number" && Math.abs(a + b) <= exactMax) return a + b
   return valueOf(BigInt(a) + BigInt(b))
@@ -37,8 +37,8 @@ export const inOrder = ({ seqs, values }: RecordOrder): RecordOrder => {
 // ---- bytes --------------------------------------------------------------------------------------------------------------
 
 /**
- * Encodes a block as bytes: the lowest `seq`, then two differences for each place. The first is the place's value minus the previous value (for the
- * first place, minus `first`). The second is its `seq` minus the lowest.
+ * Encodes a block as bytes: the lowest `seq`, then two differences for each place. The first is its value minus the previous value (0 for the first
+ * place). The second is its `seq` minus the lowest `seq`.
  */
 export const encode = ({ seqs, values }: RecordOrder): Uint8Array => {
   const numbers = new VarintWriter()
@@ -54,7 +54,7 @@ export const encode = ({ seqs, values }: RecordOrder): Uint8Array => {
   return numbers.written()
 }
 
-/** Decodes the places of a block. `first` is its first value. */
+/** Decodes a block's places. `first` is its first value. */
 export const decode = (bytes: Uint8Array, first: Value): RecordOrder => {
   const values: Array<Value> = []
   const seqs: Array<number> = []
@@ -71,15 +71,15 @@ export const decode = (bytes: Uint8Array, first: Value): RecordOrder => {
 
 // ---- several orders as one ----------------------------------------------------------------------------------------------
 
-/** An order during a merge, with its current block and the position in it. */
+/** An order's current block during a merge, and the position in it. */
 interface Head {
   places: RecordOrder
   at: number
 }
 
 /**
- * Merges orders that are added block by block. `drain` passes on places until a block is used up. The caller then adds the next block of that order,
- * if there is one, and calls `drain` again.
+ * Merges orders that are added block by block. `drain` passes on places until a block is exhausted. The caller then adds that order's next block, if
+ * there is one, and calls `drain` again.
  */
 export class Merge<Order> {
   // A binary heap. The children of the element at `i` are at `2 * i + 1` and `2 * i + 2`.
@@ -107,8 +107,8 @@ export class Merge<Order> {
   }
 
   /**
-   * Passes up to `count` places to `give`, in order. Returns an order as soon as its block is used up; `undefined` if `count` is reached first. The
-   * merge must not be empty.
+   * Passes up to `count` places to `give`, in order. Returns an order as soon as its block is exhausted, or `undefined` if `count` is reached first.
+   * The merge must not be empty.
    */
   drain(count: number, give: (value: Value, seq: number) => void): Order | undefined {
     const step = this.descending ? -1 : 1

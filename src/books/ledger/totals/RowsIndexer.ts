@@ -1,4 +1,4 @@
-/** Adds the records of all tenants to totals, in row order and shortly after the charge. All totals with an end share this code. */
+/** Adds all tenants' records to totals, in row order and shortly after the charge. All totals with an end share this code. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
@@ -21,16 +21,16 @@ export interface RowsIndexerContract {
 export interface RowTotals {
   readonly name: string
   /**
-   * The number of new records that makes an addition worthwhile. A reader spends a microsecond on each record that has not been added yet. If there
-   * are several writers, however, each iteration makes all of them wait a few milliseconds for the end of the running batches (`SafeHorizon`).
+   * The number of new records from which the job adds them. A reader spends a microsecond on each record that has not been added yet. But with
+   * several writers, each addition makes all of them wait a few milliseconds until the running batches end (`SafeHorizon`).
    */
   readonly enough: number
   readonly endOf: (sql: SqlClient) => Effect.Effect<number, SqlError>
-  /** Builds the statements that add the records after `end` and up to the row `to`. They are refused if another node has moved the end. */
+  /** Builds the statements that add the records after `end` and up to the row `to`. They conflict if another node has moved the end. */
   readonly adding: (end: number, to: number) => ReadonlyArray<Statement>
 }
 
-/** The maximum number of transactions per iteration. Each adds `pieceSize` records and takes the writer a millisecond or two. */
+/** The maximum number of transactions per iteration. Each adds a slice of records and takes the writer a millisecond or two. */
 const piecesMax = 64
 
 /** The pauses after an iteration that added records, and after one that did not. */
@@ -41,7 +41,7 @@ export const make = Effect.fnUntraced(function* ({ adding, endOf, enough, name }
   const sql = yield* SqlClient
   const writer = yield* Writer
 
-  /** The last row before the safe horizon; 0 if the horizon cannot be determined now. With a single writer, it is the last row. */
+  /** Reads the last row before the safe horizon; 0 if the horizon cannot be determined now. With a single writer, this is the last row. */
   const settledRow = sql.onDialectOrElse({
     pg: () => Effect.flatMap(SafeHorizon.find(sql, 0), (end) => ProviderTotals.lastRow(sql, end?.record ?? 0)),
     orElse: () => ProviderTotals.lastRow(sql)

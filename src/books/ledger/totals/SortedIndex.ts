@@ -1,8 +1,8 @@
 /**
- * The sorted index. It stores a tenant's records in the order of a value for sorted pages. A database index by value would make every charge touch a
- * random page. Instead, every `runSize` records of a tenant form a sorted run. A run is written once all its records exist. Every `fanOut` runs are
- * merged into a run of the next level. A run never changes. Readers themselves sort the records after the last run and the partial runs at the ends
- * of a window. `SortedIndexer` writes the runs.
+ * The sorted index. It stores a tenant's records in the order of a value, for sorted pages. A database index by value would make every charge touch a
+ * random page. Instead, every `runSize` records of a tenant form a sorted run, which is written once all its records exist and never changes. Every
+ * `fanOut` runs are merged into a run of the next level. Readers sort the records that no run covers: those after the last run, and the partial runs
+ * at the ends of a window. `SortedIndexer` writes the runs.
  *
  * On a level with `n` records per run, run `i` begins with the record number `i * n + 1`. Its places (value and row) are stored in blocks. A block is
  * found by its first place.
@@ -41,7 +41,7 @@ export interface Run {
   readonly run: number
 }
 
-/** The number of a tenant's runs, by level. */
+/** A tenant's run counts, by level. */
 export type Written = ReadonlyArray<number>
 
 /** Selects an INTEGER column or expression for `valueRead`: as text if a JavaScript number would not be exact. */
@@ -107,7 +107,7 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
     return { first: { value, seq: row.seq }, places: RecordOrder.decode(row.places, value) }
   }
 
-  /** Reads the next block in the reader's direction after the one that begins with `first`, or the run's first block if there is no `first`. */
+  /** Reads the block after the block that begins with `first`, in the reader's direction, or the run's first block without `first`. */
   const next = (run: Run, first?: After) =>
     Effect.map(
       sql<BlockRow>`${read} ${ofRun(run)} ${
@@ -116,7 +116,7 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
       block
     )
 
-  /** Reads the block that contains `after`, or the first block if `after` precedes all of them. */
+  /** Reads the block that contains `after`. If `after` is below all blocks, reads the first block (ascending) or none (descending). */
   const from = (run: Run, after: After) =>
     Effect.flatMap(
       sql<BlockRow>`${read} ${ofRun(run)} AND (value, seq) <= (${after.value}, ${after.seq})
@@ -127,7 +127,7 @@ export const reader = (sql: SqlClient, tenant: string, sort: Sort, direction: Di
   return { next, from }
 }
 
-/** Finds the index of the first place after `after` in the direction. The index is outside the block if there is none. */
+/** Finds the index of the first place after `after` in this direction. The index is outside the block if there is no such place. */
 const beginning = ({ seqs, values }: RecordOrder.RecordOrder, after: After, direction: Direction): number => {
   // Search for the first place greater than `after` or, if descending, for the last place less than `after`.
   let [low, high] = [0, seqs.length]
@@ -145,8 +145,8 @@ const beginning = ({ seqs, values }: RecordOrder.RecordOrder, after: After, dire
 }
 
 /**
- * Merges the places of the runs and of `rest` into one order, and passes them to `give` until it returns false. Begins after `after`, if given. One
- * block of each run is read at a time.
+ * Merges the places of the runs and of `rest`, and passes them to `give` in order until it returns false. Reads one block of each run at a time. If
+ * `after` is set, the runs' places begin after it. `rest` is not filtered.
  */
 export const walk = Effect.fnUntraced(function* (
   sql: SqlClient,
@@ -176,7 +176,7 @@ export const walk = Effect.fnUntraced(function* (
     const found = yield* start === undefined ? blocks.next(run, first) : blocks.from(run, start)
     if (found === undefined) return
     const at = start === undefined ? undefined : beginning(found.places, start, direction)
-    // The entire block precedes `after`.
+    // No place of the block follows `after`.
     if (at !== undefined && (at < 0 || at >= found.places.seqs.length)) return yield* follow(run, found.first)
     merge.add({ run, first: found.first }, found.places, at)
   })
@@ -202,7 +202,7 @@ export const walk = Effect.fnUntraced(function* (
 const readsInTurn = 16
 const recordsInTurn = 512
 
-/** Returns the missing runs of a tenant with this many records. Each run comes after the runs that it merges. */
+/** Returns a tenant's missing runs at this record count. Each run follows the runs that it merges. */
 export const due = (records: number, has: Written): ReadonlyArray<Run> => {
   const runs: Array<Run> = []
   const next = [...has]
@@ -230,7 +230,7 @@ export interface Block extends After {
 /** A record's `seq` and its values, in the order of `sorts`. */
 type MeasuresRow = readonly [seq: number, ...values: ReadonlyArray<number | string>]
 
-/** Builds the blocks of a run on the lowest level from its records. */
+/** Builds a run's blocks on the lowest level, from its records. */
 const blocksOfRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, { run }: Run) {
   const columns = sql.literal(sorts.map((sort) => `${exact(values[sort])} AS ${sort}`).join(", "))
   const from = run * runSize + 1
@@ -255,7 +255,7 @@ const blocksOfRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: str
   return blocks
 })
 
-/** Builds the blocks of a run on a higher level from the runs of the level below. */
+/** Builds a run's blocks on a higher level, from the runs on the level below. */
 const blocksOfRuns = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, { level, run }: Run) {
   const runs = Array.from({ length: fanOut }, (_, i) => ({ level: level - 1, run: run * fanOut + i }))
   const blocks: Array<Block> = []
@@ -284,11 +284,11 @@ const blockOf = (sort: Sort, places: RecordOrder.RecordOrder): Block => ({
   places: RecordOrder.encode(places)
 })
 
-/** Builds the blocks of a run, for all sort keys. The result is deterministic. */
+/** Builds a run's blocks for all sort keys. The result is deterministic. */
 export const blocksOf = (sql: SqlClient, tenant: string, run: Run) =>
   run.level === 0 ? blocksOfRecords(sql, tenant, run) : blocksOfRuns(sql, tenant, run)
 
-/** Builds the statement that writes a block of a run. A block that already exists is equal and remains unchanged. */
+/** Builds the statement that writes a run's block. An existing block is equal and remains unchanged. */
 export const writeBlock = (tenant: string, { level, run }: Run, { places, seq, sort, value }: Block): Statement => ({
   text: `INSERT INTO tollgate_usage_sorted_blocks (tenant_id, sort, level, run, value, seq, places)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -304,14 +304,14 @@ export const writeRun = (tenant: string, { level, run }: Run): Statement => ({
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** A run's sort order with wrong blocks: the expected and the actual number of blocks, and their digests. */
+/** A difference between stored and recomputed data, such as the block count and digest of a run's sort order. */
 export interface Fault {
   readonly id: string
   readonly expected: string
   readonly found: string
 }
 
-/** Finds the sort orders of a run that do not match the records. Runs never change, so the check works during writes. */
+/** Finds a run's sort orders that differ from the recomputed blocks. Runs never change, so the check works during writes. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const due = yield* blocksOf(sql, tenant, run)
   const faults: Array<Fault> = []

@@ -24,10 +24,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const { submit } = yield* Writer
 
-  /**
-   * Writes a run. A run is used only once its last transaction has committed. Blocks left by a crash are not read until the run has been written
-   * again.
-   */
+  /** Writes a run. Readers use it only once its last transaction has committed, so blocks left by a crash are not read. */
   const writeRun = Effect.fnUntraced(function* (tenant: string, run: Run) {
     const blocks = yield* SortedIndex.blocksOf(sql, tenant, run)
     const statements = blocks.map((block) => SortedIndex.writeBlock(tenant, run, block))

@@ -1,12 +1,12 @@
 /**
- * Pre-aggregated totals for each run of a tenant's records. They serve sums by any dimension and help to find filtered records. The runs are those on
- * the lower two levels of `SortedIndex`. A run's totals are one row. It is written once all records of the run exist (`TotalsIndexer`), and never
- * changes. Records after the last run are read directly.
+ * Pre-aggregated totals for each run of a tenant's records, for sums by any dimension and for filters. The runs are those on the lower two levels of
+ * `SortedIndex`. A run's totals are one row, which is written once all its records exist (`TotalsIndexer`) and never changes. Records after the last
+ * run are read directly.
  *
  * The row contains three byte strings:
  * - `sums`: the sums by hour and dimensions;
  * - `totals`: the sums by dimensions alone;
- * - `kinds`, only on the lowest level: for each record, in the order of numbers, the index of its dimensions in `totals` and whether it succeeded.
+ * - `kinds`, only on the lowest level: for each record, by number, its dimensions' index in `totals` and whether the call succeeded.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -25,7 +25,7 @@ import type { Value } from "./Varints.ts"
 
 /** The sums of an hour's calls with equal dimensions. */
 export interface Sum {
-  /** Hours since 1970. */
+  /** Unix time in hours. */
   readonly hour: number
   readonly dimensions: number
   readonly requests: number
@@ -35,7 +35,7 @@ export interface Sum {
   readonly cost: Value
 }
 
-/** A function that receives a sum as separate arguments, because millions of objects would be slow. */
+/** Receives a sum as separate arguments, because millions of objects would be slow. */
 export type Give = (
   hour: number,
   dimensions: number,
@@ -68,7 +68,7 @@ const encode = (sums: ReadonlyArray<Sum>): Uint8Array => {
   return numbers.written()
 }
 
-/** Passes the sums in `sums`, or in `totals` (where all hours are 0), to `give`, in order. */
+/** Passes the sums in `sums` or `totals` (where all hours are 0) to `give`, in order. */
 export const decode = (bytes: Uint8Array, give: Give): void => {
   const numbers = new VarintReader(bytes)
   let hour = 0
@@ -85,7 +85,7 @@ export const decode = (bytes: Uint8Array, give: Give): void => {
   }
 }
 
-/** Passes the number of calls for each of the dimensions in `totals` to `give`. */
+/** Passes the call counts for each dimensions number in `totals` to `give`, in order. */
 export const decodeCounts = (
   totals: Uint8Array,
   give: (dimensions: number, requests: number, failures: number) => void
@@ -157,8 +157,8 @@ export const written = (sql: SqlClient, tenant: string): Effect.Effect<Written, 
 const numbersOf = ({ level, run }: Run): Range => ({ from: run * sizes[level]! + 1, to: (run + 1) * sizes[level]! + 1 })
 
 /**
- * Finds the runs that overlap the range, in order. `isWhole` states whether the range contains the entire run. `rest` contains the numbers that no
- * run covers.
+ * Finds the runs that overlap the range, in order. `isWhole` means that the range contains the entire run. `rest` contains the numbers that no run
+ * covers.
  */
 export const touching = (range: Range, has: Written) => {
   const end = has[0]! * runSize + 1
@@ -175,10 +175,10 @@ export const touching = (range: Range, has: Written) => {
   }
 }
 
-/** The number of runs that one statement reads, by level. Reading them takes a millisecond or two. */
+/** The maximum number of runs per statement, by level. Reading them takes a millisecond or two. */
 const rowsAtOnce: Readonly<Record<Part, ReadonlyArray<number>>> = { totals: [16, 16], sums: [8, 1] }
 
-/** Reads one part of the runs' totals, in order, and yields to other fibers between queries. */
+/** Reads one part of the runs' totals, in order, and yields to other work between queries. */
 export const each = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: string,
@@ -200,7 +200,7 @@ export const each = Effect.fnUntraced(function* (
   }
 })
 
-/** Sums the records that no run covers. The result is encoded like `sums`, with one byte string per slice of `pieceSize` records. */
+/** Sums the records in a range. The result is encoded like `sums`, with one byte string per slice of records. */
 export const sumsAmong = (sql: SqlClient, tenant: string, range: Range) =>
   inPieces(range, (piece) =>
     Effect.map(
@@ -232,7 +232,7 @@ type GroupRow = readonly [
   cost: string
 ]
 
-/** Finds the numbers of the wanted records in a run on the lowest level, in order. */
+/** Finds the record numbers in a run on the lowest level that satisfy `isWanted`, in order. */
 export const numbersWhere = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: string,
@@ -261,7 +261,7 @@ export interface RunTotals extends Run {
 
 type RecordRow = readonly [at: number, dimensions: number, success: number, tokens: number, cost: number | string]
 
-/** The number of records to read before yielding to other fibers. */
+/** The number of records to read before yielding to other work. */
 const recordsInTurn = 512
 
 const ofRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
@@ -293,11 +293,11 @@ const ofRuns = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run:
   return { ...run, totals: encode(totalsOf(sums)), kinds: null, sums: encode(sums) } satisfies RunTotals
 })
 
-/** Computes a run's totals from its records or from the runs of the level below. The result is deterministic. */
+/** Computes a run's totals from its records or from the runs on the level below. The result is deterministic. */
 export const tallyOf = (sql: SqlClient, tenant: string, run: Run): Effect.Effect<RunTotals, SqlError> =>
   run.level === 0 ? ofRecords(sql, tenant, run) : ofRuns(sql, tenant, run)
 
-/** Builds the statement that writes a run's totals. Totals that already exist are equal and remain unchanged. */
+/** Builds the statement that writes a run's totals. Existing totals are equal and remain unchanged. */
 export const write = (tenant: string, { kinds, level, run, sums, totals }: RunTotals): Statement => ({
   text: `INSERT INTO tollgate_usage_tallies (tenant_id, level, run, totals, kinds, sums) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING`,
@@ -306,7 +306,7 @@ export const write = (tenant: string, { kinds, level, run, sums, totals }: RunTo
 
 // ---- checking -----------------------------------------------------------------------------------------------------------
 
-/** Finds the parts of stored totals that differ from the records. Stored totals never change, so the check works during writes. */
+/** Finds the parts of stored totals that differ from the recomputed totals. Stored totals never change, so the check works during writes. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const due = yield* tallyOf(sql, tenant, run)
   const [found] = yield* sql<RunTotals>`SELECT totals, kinds, sums FROM tollgate_usage_tallies
@@ -324,7 +324,7 @@ export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient, tenant: str
 const digest = (bytes: Uint8Array | null): string =>
   bytes === null ? "nothing" : createHash("sha256").update(bytes).digest("hex").slice(0, 16)
 
-/** Lists all runs that should have totals, up to the last stored run of each tenant and level. */
+/** Lists the runs that should have totals: all up to the last stored run of each tenant and level. */
 export const allRuns = (sql: SqlClient) =>
   Effect.map(
     sql<{ readonly tenant: string; readonly level: number; readonly runs: number }>`

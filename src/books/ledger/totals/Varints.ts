@@ -1,9 +1,9 @@
 /**
- * Encodes sequences of non-negative integers as bytes, with seven bits per byte, lowest first. The highest bit of a byte means that more bytes
- * follow.
+ * Encodes sequences of non-negative integers as bytes, with seven bits per byte, lowest bits first. The highest bit of a byte means that another byte
+ * follows.
  */
 
-/** A number if a number is exact, otherwise a bigint. Numbers and bigints can be compared with each other. */
+/** A number if that is exact, otherwise a bigint. Numbers and bigints can be compared with each other. */
 export type Value = number | bigint
 
 export const exactMax = Number.MAX_SAFE_INTEGER

@@ -1,6 +1,6 @@
 /**
- * Runs a batch of transactions as one database transaction. It loads the rows that the transactions touch, applies the transactions in order, and
- * writes the changes. `Books` contains the rules, and `Rows` the format of rows.
+ * Runs a batch of transactions within one database transaction. It loads the rows that the transactions touch, applies the transactions in order,
+ * and writes the changes. `Books` contains the rules, and `Rows` the row formats.
  */
 import { Either } from "effect"
 import { change, insert, query, run as runStatement } from "../rows/SqlEffect.ts"
@@ -21,21 +21,21 @@ import { everyone } from "../rules/Budget.ts"
 import type { Account, Dimensions, Outcome, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
 /**
- * The writer's cache of rows that earlier batches read or wrote. It is valid as long as no other writer changes the tables of the books and every
- * batch that used it was committed. Otherwise, the writer must call `forget`.
+ * The writer's cache of rows that earlier batches read or wrote. It is valid as long as no other writer changes the books' tables and every batch
+ * that used it was committed. Otherwise, the writer must call `forget`. With concurrent writers, only dimensions numbers outlive a batch.
  */
 export class Memory {
   readonly accounts = new Map<string, Account>()
   readonly reservations = new Map<string, Reservation>()
   readonly records = new Map<string, number>()
-  /** The budgets by id; `undefined` if a budget does not exist. */
+  /** Budgets by id; `undefined` if the budget does not exist. */
   readonly budgets = new Map<string, Budget | undefined>()
   readonly anchors = new Map<string, ReadonlyArray<string>>()
   readonly tails = new Map<string, Tail>()
-  /** The newest entry of each cached account, and the newest record of each cached tenant that has records. */
+  /** The owner number and newest row of each cached account, and of each cached tenant that has a head. */
   readonly accountHeads = new Map<string, Head>()
   readonly tenantHeads = new Map<string, Head>()
-  /** The latest start of any budget's period. No row is booked before it. */
+  /** The latest period start among the cached budgets. No row is booked before it. */
   begun = 0
   dimensions = new WeakMap<Dimensions, number>()
   end: End | undefined
@@ -44,7 +44,7 @@ export class Memory {
   readonly known: ConcurrentBatch.Known | undefined
   #written: Books.Draft | undefined
 
-  /** Creates an empty cache. A rollup lag is folded at `tailMax` records (`RollupLag`). */
+  /** Creates an empty cache. A rollup lag of `tailMax` records or more is folded (`RollupLag`). */
   constructor(tailMax: number, known?: ConcurrentBatch.Known) {
     this.tailMax = tailMax
     this.known = known
@@ -56,7 +56,7 @@ export class Memory {
     this.#written = undefined
   }
 
-  /** Forgets rows that other writers can change. The numbers of committed dimensions never change. */
+  /** Clears the rows that other writers can change. The numbers of committed dimensions never change. */
   forgetRows(): void {
     this.accounts.clear()
     this.reservations.clear()
@@ -70,7 +70,7 @@ export class Memory {
     this.end = undefined
   }
 
-  /** Caches the changes of a batch that began after `end`. */
+  /** Caches a batch's changes. `end` is the last row before the batch. */
   keep(written: Books.Draft, end: End): void {
     this.#written = written
     if (this.known !== undefined) return
@@ -106,8 +106,8 @@ export class Memory {
 }
 
 /**
- * The cache is cleared when it contains more accounts, tenants, budgets or anchors than this. Reservations need no limit, because only open
- * reservations are cached.
+ * The maximum number of cached accounts, tenants, budgets or anchors. Beyond it, the cache is cleared. Reservations need no limit, because only open
+ * ones are cached.
  */
 const rememberedMax = 10_000
 
@@ -124,7 +124,7 @@ interface End {
 }
 
 /**
- * Runs the transactions at the time `now`. The caller must have begun a database transaction. Afterwards, it must commit, or roll back and call
+ * Runs the transactions at the time `now`. The caller must begin a database transaction before, and afterwards commit, or roll back and call
  * `memory.forget`.
  */
 export function* run(
@@ -152,7 +152,7 @@ export function* run(
   return outcomes
 }
 
-/** Runs a transaction with statements inside a savepoint. A refusal rolls back to the savepoint. */
+/** Runs a transaction with statements. The statements run inside a savepoint. A conflict rolls back to it. */
 function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction): SqlSteps<Outcome> {
   const attempted = Books.attempt(draft, postings)
   if (Either.isLeft(attempted)) return Books.refused(attempted.left)
@@ -175,11 +175,11 @@ interface Loaded {
   readonly books: Books.Books
   /** `undefined` if the batch contains no postings. */
   readonly end: End | undefined
-  /** The numbers of new rows. By default, these are the numbers after `end`. */
+  /** The `seq` numbers for new rows. The default is the numbers after `end`. */
   readonly seqs?: Seqs
 }
 
-/** Locks and loads the rows that the batch touches. Only concurrent writers need the locks. */
+/** Locks and loads the rows that the batch touches, for concurrent writers. */
 function* loadLocked(
   transactions: ReadonlyArray<Transaction>,
   now: number,
@@ -198,7 +198,7 @@ function* loadLocked(
 
 const noSpending: Books.Books["spending"] = new Map()
 
-/** Loads the spending of the applications that receive a limit in this batch. */
+/** Loads the spending of the applications that get a limit in this batch. */
 function* loadSpending(transactions: ReadonlyArray<Transaction>, at: number): SqlSteps<Books.Books["spending"]> {
   let spending: Map<string, Books.Spending> | undefined
   for (const { postings } of transactions) {
@@ -229,13 +229,13 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
     const [row] = yield* query(Rows.selectEnd)
     end = { entry: row.entry ?? 0, entry_at: row.entry_at ?? 0, usage: row.usage ?? 0, usage_at: row.usage_at ?? 0 }
   }
-  // Pages and windows require times that never decrease with the row number, even if the clock is set back.
+  // Pages and windows require that times never decrease with the row number, even if the clock is set back.
   const at = Math.max(now, end.entry_at, end.usage_at, memory.begun)
   const spending = yield* loadSpending(transactions, at)
   return { books: { accounts, reservations, records, budgets, anchors, spending, at }, end }
 }
 
-/** The rows that the batch touches but the cache does not contain. */
+/** The rows that the batch touches and the cache does not contain. */
 class Unknown {
   readonly calls: Array<string> = []
   readonly accounts = new Set<string>()
@@ -296,7 +296,7 @@ class Unknown {
   }
 }
 
-/** Loads the reservations of unknown calls and adds the rows that they touch. */
+/** Loads the reservations of unknown calls and adds the rows that they touch to `unknown`. */
 function* loadReservations(unknown: Unknown, memory: Memory): SqlSteps<void> {
   const { reservations } = memory
   const known = new Map<number, Dimensions>()
@@ -456,7 +456,7 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): SqlSt
   yield* change("tollgate_ledger_amounts", booked ? bookedAmountColumns : amountColumns, "account", moved)
 }
 
-/** Inserts tenants at their first record and assigns their numbers. */
+/** Inserts the tenants without a head, which assigns their numbers. */
 function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: Memory): SqlSteps<void> {
   const fresh = [...written.keys()].filter((tenant) => !tenantHeads.has(tenant))
   if (fresh.length === 0) return
@@ -477,7 +477,7 @@ function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: M
   )
 }
 
-/** Folds long rollup lags. If there are concurrent writers, only the lags of some tenants were read (`ConcurrentBatch`). */
+/** Folds long rollup lags. With concurrent writers, the batch has read the lags of only some tenants (`ConcurrentBatch`). */
 function* foldLong({ records, usage }: Books.Draft, { tailMax, tails }: Memory): SqlSteps<void> {
   for (const { dimensions } of usage) {
     if (dimensions.billing_source_tenant_id === dimensions.tenant_id) continue

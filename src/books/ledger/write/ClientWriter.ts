@@ -22,7 +22,7 @@ interface Waiting {
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient
   const reserved = Effect.scoped(sql.reserve)
-  /** The only connection of SQLite's client. It identifies this client's transactions. */
+  /** The only connection of SQLite's client. A transaction on it belongs to this client. */
   const own = yield* Effect.flatMap(
     Effect.serviceOption(TransactionConnection),
     Option.match({ onNone: () => Effect.orDie(reserved), onSome: ([connection]) => Effect.succeed(connection) })
@@ -30,7 +30,7 @@ export const make = Effect.gen(function* () {
   const begin = sql.onDialectOrElse({ sqlite: () => beginImmediate, orElse: () => beginPlain })
   const runtime = yield* Effect.runtime<never>()
   const tailMax = yield* RollupLagMax
-  /** The callers that wait for a batch. `committing` contains those of the current batch. */
+  /** The callers in the queue. `committing` contains the callers of the current batch. */
   let waiting: Array<Waiting> = []
   let committing: ReadonlyArray<Waiting> = []
   const work = yield* Effect.makeLatch()
@@ -67,14 +67,14 @@ export const make = Effect.gen(function* () {
   }
 
   const run = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
-    // Cache nothing, because other connections can write between two batches.
+    // Use an empty cache, because other connections can write between batches.
     const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory(tailMax))
     let step = body.next([])
     while (step.done !== true) step = body.next(yield* ask(step.value))
     return step.value
   })
 
-  /** Whether the last batch failed because of the database. While this is `true`, the writer does not wait for locks. */
+  /** Whether the last batch failed because of the database. If so, the writer does not wait for locks. */
   let down = false
 
   /** Runs a batch as a database transaction. A failure never leaves the connection inside a transaction. */
@@ -93,7 +93,7 @@ export const make = Effect.gen(function* () {
     return yield* exit
   }, Effect.scoped)
 
-  /** Retries while the database is locked. The connection is released between two attempts, so that other fibers can read. */
+  /** Retries for a limited time while the database is locked. The connection is released between attempts, so that other fibers can read. */
   const patiently = (transactions: ReadonlyArray<Transaction>) => {
     const began = performance.now()
     const attempt: ReturnType<typeof committed> = Effect.catchAll(committed(transactions), (error) =>
@@ -116,7 +116,7 @@ export const make = Effect.gen(function* () {
           const refusal = new BooksUnavailable({ maybe_written: isFailedCommit(exit.cause) })
           return Effect.forEach(waiting, (one) => Deferred.fail(one.answer, refusal), { discard: true })
         }
-        // A transaction that breaks the database's own rules must not fail the others, so each transaction is run alone.
+        // A transaction that violates a database constraint must not fail the others, so run each one alone.
         return waiting.length > 1
           ? Effect.forEach(waiting, (one) => answer([one]), { discard: true })
           : Effect.forEach(waiting, (one) => Deferred.failCause(one.answer, dying(exit.cause)), { discard: true })
@@ -186,8 +186,8 @@ const beginPlain = (connection: Connection): Effect.Effect<unknown, SqlError> =>
   connection.executeUnprepared("BEGIN", [], undefined)
 
 /**
- * Begins with IMMEDIATE to acquire the write lock first. Rows then cannot change between reading and writing. SQLite's own wait for the lock is
- * disabled here, because it would block this thread.
+ * Begins with IMMEDIATE to acquire the write lock first, so that rows cannot change between reading and writing. SQLite's own wait for the lock is
+ * disabled meanwhile, because it would block this thread.
  */
 const beginImmediate = (connection: Connection): Effect.Effect<unknown, SqlError> => {
   // SQLite applies this pragma when it is prepared, so do not prepare it early.
@@ -228,7 +228,7 @@ const realSleep = (millis: number): Effect.Effect<void> =>
 const hasStorageFault = (cause: Cause.Cause<unknown>): boolean =>
   [...Cause.failures(cause), ...Cause.defects(cause)].some((error) => isStorageFault(error))
 
-/** Converts a failure to a defect, because a transaction that breaks the database's rules is a bug in its caller. */
+/** Converts failures to defects, because a transaction that violates a database constraint is a bug in its caller. */
 const dying = (cause: Cause.Cause<unknown>): Cause.Cause<never> => {
   if (Cause.isInterruptedOnly(cause)) return cause as Cause.Cause<never>
   const error = Cause.squash(cause)

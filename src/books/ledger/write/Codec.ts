@@ -1,10 +1,10 @@
 /**
- * Encodes transactions and outcomes as a tape for the writer's thread. A tape contains numbers in one array and strings in another. They are read in
+ * Encodes transactions and outcomes as tapes for the writer's thread. A tape contains numbers in one array and strings in another, which are read in
  * the order they were written. Every call is encoded twice. A tape takes half the time of positional JSON and a sixth of the time of a structured
- * clone. The postings of a call are encoded field by field. All other postings are rare and use JSON. Money is written as `{ nano: "…" }`, and bytes
- * as `{ bytes: "…" }`.
+ * clone. Reservations and settlements are encoded field by field. All other transactions are rare and use JSON, with money as `{ nano: "…" }` and
+ * bytes as `{ bytes: "…" }`.
  *
- * Payers, facts and error types recur. Each of these terms is sent only once; later messages contain its number.
+ * Payers, facts and error types recur. Each of these terms is sent once; later messages contain its number. Numbering restarts at `termsMax`.
  */
 import { detailNames } from "../../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../../kernel/TokenDetails.ts"
@@ -13,7 +13,7 @@ import type { ClaimedFacts, Outcome, Source, Transaction, UsageSource, Within } 
 
 export type Answered =
   | Outcome
-  /** The transaction broke one of the database's rules, or the database rejected its SQL. */
+  /** The transaction violated a database constraint, or the database rejected its SQL. */
   | { readonly _tag: "Broken"; readonly reason: string }
   /** The database could not be written. Nothing was written unless the disk failed during the commit. */
   | { readonly _tag: "Unavailable"; readonly reason: string; readonly maybe_written: boolean }
@@ -32,7 +32,7 @@ export interface Sender<A> {
   readonly encode: (items: ReadonlyArray<A>) => Tape
 }
 
-/** A decoder for the tapes of one sender, in the order they were sent. */
+/** Decodes the tapes of one sender, in the order they were sent. */
 export interface Receiver<A> {
   readonly decode: (tape: Tape) => ReadonlyArray<A>
 }
@@ -40,8 +40,8 @@ export interface Receiver<A> {
 type Term = object | string | null
 
 /**
- * The number of terms before numbering restarts. It allows eight terms for each of four thousand callers. If more callers are active, terms are sent
- * repeatedly, and the thread looks up their dimensions in the database each time.
+ * The number of terms at which numbering restarts. It allows eight terms for each of four thousand callers. If more callers are active, terms are
+ * sent repeatedly, and the thread looks up their dimensions in the database each time.
  */
 const termsMax = 32_768
 
@@ -68,7 +68,7 @@ class Encoder {
     this.texts.push(value)
   }
 
-  /** Writes a number, or NaN and a string if a number would not be exact. */
+  /** Writes a number, or NaN and a string if the number would not be exact. */
   money(amount: bigint): void {
     if (amount <= numberMax && amount >= -numberMax) return this.number(Number(amount))
     this.number(Number.NaN)
@@ -85,7 +85,7 @@ class Encoder {
     this.number(number)
   }
 
-  /** Returns the tape and starts an empty one. */
+  /** Returns the tape and starts a new one. */
   take(count: number): Tape {
     const tape: Tape = {
       count,
@@ -98,7 +98,7 @@ class Encoder {
     return tape
   }
 
-  /** Clears the tape. `terms` restarts the numbering of terms as well. */
+  /** Clears the tape and, with `terms`, restarts the numbering of terms. */
   clear(terms: boolean): void {
     if (terms) this.known.clear()
     this.length = 0
@@ -203,7 +203,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
       return pen.number(posting.tokens.most)
     case "Settle": {
       const { outcome } = posting
-      // Fallbacks rarely serve a call, so these settlements use JSON.
+      // Calls are rarely served by a fallback, so these settlements use JSON.
       if (outcome.served !== undefined) return spell(transaction, pen)
       const details = outcome.token_details
       pen.number(details === undefined ? settle : settleWithDetails)
@@ -231,7 +231,7 @@ const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
   }
 }
 
-/** Writes a bit mask of the kinds that are present, then the number of tokens of each. */
+/** Writes a bit mask of the present kinds, then the token count of each. */
 const writeDetails = (details: TokenDetails, pen: Encoder): void => {
   let kinds = 0
   for (let i = 0; i < detailNames.length; i++) if (details[detailNames[i]!] !== undefined) kinds |= 1 << i
@@ -359,7 +359,7 @@ const readOutcome = (eye: Decoder): Answered => {
   }
 }
 
-/** Writes the value as JSON, with bigints and bytes as tagged objects. */
+/** Writes the value as JSON. Bigints and bytes are tagged objects. */
 const spell = (value: unknown, pen: Encoder): void => {
   pen.number(spelled)
   pen.text(

@@ -1,15 +1,14 @@
 /**
- * Detects a stalled writer. A writer is stalled if it has not replied within the limit while a caller waits. The waiting callers get
- * `BooksUnavailable`, and new transactions are refused immediately until the writer replies again. The watch uses real time, independently of the
- * test clock.
+ * Detects a stalled writer. A writer is stalled if it has not replied within the limit while a caller waits. It then fails the waiting callers with
+ * `BooksUnavailable`, and also new transactions until the stall ends. The watch uses real time, independently of the test clock.
  */
 import { Effect } from "effect"
 
 export interface CommitWatch {
   readonly isStalled: () => boolean
-  /** Starts the watch. It must be called before a caller begins to wait. */
+  /** Starts the watch. Call this before a caller begins to wait. */
   readonly begin: () => void
-  /** Records a reply from the writer. */
+  /** Records a reply from the writer, which ends a stall. */
   readonly progress: () => void
   /** Stops watching and ends a stall. */
   readonly stop: () => void
@@ -25,7 +24,7 @@ export interface CommitWatchSettings {
 
 export const make = ({ isAnyoneWaiting, limit, log, onStall }: CommitWatchSettings): CommitWatch => {
   let stalled = false
-  /** The time of the last reply, or the start of the wait if it was later. */
+  /** The time of the last reply, or the start of the wait if that was later. */
   let progressed = 0
   let timer: NodeJS.Timeout | undefined
   // The awaited commit keeps the process alive. The timer must not.

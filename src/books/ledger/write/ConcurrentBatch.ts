@@ -1,12 +1,12 @@
 /**
  * Runs a batch while other writers can write the same books (several nodes on PostgreSQL). The batch locks the rows that it touches, always in the
  * same order: reservations, tenants, accounts, then budgets, each by number or id. Rows read under the lock remain valid until the commit. A batch
- * with statements from other modules first acquires an additional lock. Only one of these batches runs at a time across all nodes, as on SQLite.
- * Charges do not acquire that lock.
+ * with statements from other modules first acquires an additional lock, so only one of these batches runs at a time across all nodes. Batches
+ * without statements, such as charges, do not acquire that lock.
  *
- * Locking and reading take a single round trip. This requires the numbers of the rows. The numbers never change, so a node caches them (`Known`).
- * Only budgets and debts need a second round trip. Each tenant's head and account store the number of the tenant's budgets. Both rows are locked in
- * any case, and setting a budget locks both. Every batch that reserves looks up the budgets that count all tenants.
+ * Locking and reading take a single round trip if the node has cached the row numbers, which never change. Released calls, budgets and debts need
+ * further round trips. Each tenant's head and account contain the tenant's budget count. A batch locks at least one of these rows in any case, and
+ * setting a budget locks both. Every batch that reserves looks up the budgets that count all tenants.
  */
 import { selectEnded } from "../../../storage/postgres/Ended.ts"
 import * as Locks from "../../../storage/postgres/Locks.ts"
@@ -23,14 +23,14 @@ import { pooledMax, tailColumns } from "../rows/RollupLag.ts"
 import { everyone } from "../rules/Budget.ts"
 import type { Dimensions, Posting, Reservation, Transaction } from "../rules/Transaction.ts"
 
-/** This node's lease has lapsed, and another node has ended its run. The run can admit no more calls. */
+/** This node's lease has lapsed, and another node has ended its run. The run cannot admit further calls. */
 export class LeaseLost extends Error {
   constructor() {
     super("this node's lease has lapsed")
   }
 }
 
-/** The reservation of an open call, and the number of its dimensions. */
+/** A call's reservation and dimensions number. */
 interface OpenCall {
   readonly reservation: Reservation
   readonly number: number
@@ -47,11 +47,11 @@ export class Known {
   readonly tenants = new Map<string, number>()
   readonly dimensions = new Map<number, Dimensions>()
   readonly numbers = new WeakMap<Dimensions, number>()
-  /** The calls that this node has reserved. If another node settles a call, the call remains here until the cache is cleared. */
+  /** Calls that this node has reserved. A call that another node settles remains here until the cache is cleared. */
   readonly calls = new Map<string, OpenCall>()
   readonly select = selectNumbers
 
-  /** Makes room for the rows of a batch. Concurrent batches have their own references to the entries that they read. */
+  /** Clears each map that is too large. Concurrent batches keep references to the entries that they have read. */
   trim(): void {
     for (const map of [this.accounts, this.tenants, this.dimensions, this.calls]) if (map.size > knownMax) map.clear()
   }
@@ -107,8 +107,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
         touched.reserves = true
         touched.runs.add(nodeRunOf(posting.run))
         tenants.set(call, facts.tenant_id)
-        // Locking the tenant's account reveals concurrent changes to its budgets. If the account is not among the sources, lock the tenant's head
-        // instead.
+        // The lock on the tenant's account guards its budgets. If the account is not among the sources, lock the tenant's head instead.
         if (!sources.some(({ tenant_id }) => tenant_id === facts.tenant_id)) touched.tenants.add(facts.tenant_id)
       }
       if (posting._tag === "SetLimit" || posting._tag === "SetBudget") {
@@ -136,7 +135,7 @@ const entriesAtMost = ({ _tag }: Posting): number => {
   return _tag === "Renew" ? 2 : 1
 }
 
-/** Finds the anchors and ids of the budgets that the batch can touch. Tenants without budgets are skipped. */
+/** Finds the anchors and ids of the budgets that the batch can touch. Anchors of tenants without budgets are skipped. */
 const budgetsOf = (
   transactions: ReadonlyArray<Transaction>,
   limited: ReadonlySet<string>,
@@ -168,9 +167,9 @@ const budgetsOf = (
 }
 
 /**
- * Locks the rows that the transactions touch and reads them into the memory. `bookedAt` is the time of the owners' newest row. Later rows must not
- * have an earlier time. `seqs` contains the numbers of the new rows. The numbers are drawn under the locks, so they ascend within an account or a
- * tenant.
+ * Locks the rows that the transactions touch and reads them into `memory`. `bookedAt` is the earliest time for new rows: the time of the owners'
+ * newest row or a budget's period start. `seqs` contains the numbers for new rows. They are drawn under the locks, so they ascend within an account
+ * or a tenant.
  */
 export function* load(
   transactions: ReadonlyArray<Transaction>,
@@ -185,7 +184,7 @@ export function* load(
   const tenants = yield* learnTenants(touched.tenants, known)
 
   const questions: Array<Query> = []
-  /** Adds a query if it is needed. Returns a function for reading the rows once the queries have run. */
+  /** Adds a query if it is needed. Returns a function that returns its rows once the queries have run. */
   const ask = (isNeeded: boolean, text: string, ...params: ReadonlyArray<unknown>): (() => Found) => {
     if (!isNeeded) return () => []
     const place = questions.push(asked(text, params)) - 1
@@ -199,7 +198,7 @@ export function* load(
   const heads = ask(tenants.size > 0, lockHeads, owners)
   // If all accounts of a batch are new, there are no rows to lock. The batch must still lock the table before it draws numbers (`SafeHorizon`).
   const amounts = ask(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
-  // A separate statement after the lock also sees the commits made during the wait for the lock.
+  // This must be a separate statement, because only a statement that starts after the lock sees the commits made while waiting for it.
   const facts = ask(accounts.size > 0, selectFacts, payers)
   const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
   const ofEveryone = ask(touched.reserves, selectOfEveryone)
@@ -227,14 +226,14 @@ export function* load(
   const seqs = { entries: numbersOf(taken?.entries), records: numbersOf(taken?.records) }
   const { bookedAt, debts } = seen
   if (debts === 0 && !touched.takesBack) return { bookedAt, seqs }
-  // Each posting can pay several debts in full and one in part, and can leave a new debt.
+  // Each posting can pay several debts in full and one in part, and can add a debt.
   const [more] = yield* query(nextSeqs, [debts + 2 * entries, 0])
   return { bookedAt, seqs: { ...seqs, entries: [...seqs.entries, ...numbersOf(more?.entries)] } }
 }
 
-/** Facts read from the rows of a batch's owners. */
+/** Facts from the rows of a batch's owners. */
 interface Seen {
-  /** The time of the owners' newest row. */
+  /** The earliest time for new rows. */
   bookedAt: number
   debts: number
   /** The tenants with budgets or key limits, and `everyone` if there are budgets that count all tenants. */
@@ -275,7 +274,7 @@ const rememberAccounts = (
   }
 }
 
-/** Updates the number of budgets of the tenants that gained or lost some. The tenants' rows are locked. */
+/** Updates the budget count of each tenant that gained or lost budgets. The tenants' rows are locked. */
 export function* countBudgets({ budgets }: Books.Draft, memory: Memory): SqlSteps<void> {
   const gained = new Map<string, number>()
   for (const [id, budget] of budgets) {
@@ -298,7 +297,7 @@ const countInAccount = `UPDATE tollgate_ledger_amounts m SET limits = m.limits +
 
 const selectOfEveryone = `SELECT id FROM tollgate_ledger_budgets WHERE anchor = '${everyone}' LIMIT 1`
 
-/** Returns the calls to settle that were open or released when they were last read, and adds the rows that they touch to `touched`. */
+/** Returns the calls to settle that are open or released, as of their last read, and adds the rows that they touch to `touched`. */
 function* learnCalls(touched: Touched, known: Known): SqlSteps<ReadonlyMap<string, OpenCall>> {
   const calls = new Map<string, OpenCall>()
   const unknown: Array<string> = []
@@ -342,7 +341,7 @@ function* learnDimensions(numbers: ReadonlySet<number>, known: Known): SqlSteps<
   return found
 }
 
-/** Returns the accounts that exist, by number. */
+/** Returns the existing accounts, by number. */
 function* learnAccounts(
   ids: ReadonlySet<string>,
   known: Known
@@ -362,7 +361,7 @@ function* learnAccounts(
   return accounts
 }
 
-/** Returns the tenants, by number. Creates the number and head of a tenant without records. */
+/** Returns the tenants, by number. Creates missing numbers and heads. */
 function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<ReadonlyMap<number, string>> {
   const tenants = new Map<number, string>()
   const unknown: Array<string> = []
@@ -385,7 +384,7 @@ function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<Readonl
   return tenants
 }
 
-/** Returns the numbers of dimensions that exist, in the order of `rows`. */
+/** Returns the numbers of existing dimensions, in the order of `rows`. */
 function* selectNumbers(rows: ReadonlyArray<ReadonlyArray<string>>): SqlSteps<ReadonlyArray<number>> {
   const found = yield* query(
     selectByDimensions,
@@ -436,7 +435,7 @@ const lockAmounts = `SELECT account, CAST(giftable AS TEXT) AS giftable, CAST(gr
 const selectFacts = `SELECT number, status, CAST(held AS TEXT) AS held, funded, debts
   FROM tollgate_ledger_accounts WHERE number = ANY(?::bigint[])`
 
-/** Selects a tenant's rollup lag if `added` more records make its record count pass a multiple of `step`. Only these lags are folded. */
+/** Selects the rollup lags of tenants whose record count reaches a multiple of `step` with `added` more records. Only these lags are folded. */
 const selectTails = `SELECT h.id, ${tailColumns("h.id")} FROM ${tables.r.heads} h CROSS JOIN (SELECT ?::bigint[] AS numbers, ?::bigint AS added, ?::bigint AS step) p ON true
   WHERE h.owner = ANY(p.numbers) AND (h.total + p.added) / p.step > h.total / p.step`
 

@@ -2,8 +2,8 @@
 import { isConnectionFault, isFault } from "../../../storage/postgres/Faults.ts"
 
 /**
- * SQLite's codes for a lock held by another process, a full or failing disk, a missing or read-only file, and a lack of memory. Corruption
- * (`SQLITE_CORRUPT`) is not included, because it might affect only some transactions.
+ * SQLite's codes for a lock held by another connection, a full or failing disk, a missing or read-only file, and a lack of memory. Corruption
+ * (`SQLITE_CORRUPT`) is excluded, because it might affect only some transactions.
  */
 const fault = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|NOMEM|PERM|PROTOCOL|NOLFS)(_|$)/
 

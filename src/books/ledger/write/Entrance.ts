@@ -1,6 +1,6 @@
 /**
- * Accepts the transactions of other processes for the writer's thread, over a local socket (`Thread.Door`). Each connection first sends the token. A
- * process that ends, by a signal for example, can leave complete frames behind. Their transactions are committed like any others.
+ * Accepts other processes' transactions for the writer's thread, over a local socket (`Thread.Door`). Each connection must first send the token. A
+ * process can end, for example by a signal, after it has sent complete frames. Their transactions are still committed.
  */
 import { timingSafeEqual } from "node:crypto"
 import { rmSync } from "node:fs"
@@ -14,10 +14,10 @@ import type { Frame } from "./Frames.ts"
 import type { Door } from "./Thread.ts"
 
 export interface Submitted {
-  /** When the transactions were sent, in milliseconds since 1970. */
+  /** The Unix time of sending, in milliseconds. */
   readonly now: number
   readonly transactions: ReadonlyArray<Transaction>
-  /** Sends their outcomes. Submissions of one sender share this function, and their outcomes must be sent in the order of submission. */
+  /** Sends the outcomes. A sender's submissions share this function, and their outcomes must be sent in the order of submission. */
   readonly reply: (outcomes: ReadonlyArray<Answered>) => void
 }
 
@@ -31,7 +31,7 @@ export interface Entrance {
 /** Opens the socket. A failure ends the thread. */
 export const open = ({ path, token }: Door, onSubmitted: (one: Submitted) => void): Entrance => {
   const sockets = new Set<Socket>()
-  // A former process leaves its socket behind if it was killed. The lock on the database shows that the former process has ended.
+  // A killed process leaves its socket behind. The lock on the database proves that this process has ended.
   rmSync(path, { force: true })
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket)
@@ -56,7 +56,7 @@ const serve = (socket: Socket, token: Buffer, onSubmitted: (one: Submitted) => v
   let open = 0
   let ended = false
   const send = (outcomes: ReadonlyArray<Answered>) => {
-    // A process that has ended gets no reply.
+    // The process might have ended.
     if (socket.writable) socket.write(Frames.encode(0, encode(outcomes)))
   }
   const reply: Submitted["reply"] = (outcomes) => {
@@ -84,7 +84,7 @@ const serve = (socket: Socket, token: Buffer, onSubmitted: (one: Submitted) => v
       socket.destroy()
     }
   })
-  // The other process was killed. `close` handles the end of its connection.
+  // The other process was probably killed. The `close` event follows.
   socket.on("error", () => {})
   socket.once("end", () => {
     ended = true

@@ -5,12 +5,12 @@
 import type { Tape } from "./Codec.ts"
 
 export interface Frame {
-  /** When the frame was sent, in milliseconds since 1970; 0 in a greeting or a reply. */
+  /** The Unix time of sending, in milliseconds; 0 in a greeting or a reply. */
   readonly now: number
   readonly tape: Tape
 }
 
-/** The header's fields: five numbers of four bytes, four unused bytes, and the time as a double. */
+/** The header's size and field offsets. It contains five four-byte numbers, four unused bytes, and the time as a double. */
 const head = 32
 const at = { length: 0, count: 4, first: 8, numbers: 12, texts: 16, now: 24 } as const
 
@@ -35,7 +35,7 @@ export const encode = (now: number, { count, first, numbers, terms, texts }: Tap
   return bytes
 }
 
-/** Most strings are ASCII, which is written faster as Latin-1. Returns the number of bytes written. */
+/** Writes a string and returns its byte count. Most strings are ASCII, which is faster to write as Latin-1. */
 const write = (bytes: Buffer, text: string, length: number, offset: number): number =>
   length === 0 ? 0 : bytes.write(text, offset, length === text.length ? "latin1" : "utf8")
 
@@ -58,7 +58,7 @@ const decode = (bytes: Buffer): Frame => {
   }
 }
 
-/** Returns a function for the chunks of a stream. It passes each complete frame to `onFrame`, and throws if the bytes are not frames. */
+/** Returns a function that takes a stream's chunks. It passes each complete frame to `onFrame`, and throws if the bytes are not frames. */
 export const reader = (onFrame: (frame: Frame) => void): ((bytes: Buffer) => void) => {
   let parts: Array<Buffer> = []
   let length = 0

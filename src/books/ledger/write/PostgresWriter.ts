@@ -1,16 +1,16 @@
 /**
  * Writes a node's transactions to a PostgreSQL database that other nodes also write to. Transactions that arrive while a batch commits form the next
- * batch. Each node opens a few writing connections and runs one batch at a time on each. A batch locks the rows that it touches (`ConcurrentBatch`),
- * so batches can run concurrently on one node or on several.
+ * batch. Each node opens a few writing connections and runs one batch at a time on each. A batch locks the rows that it touches
+ * (`ConcurrentBatch`), so batches can run concurrently on one node or on several.
  *
  * Where the specification is silent:
- * - If a batch conflicts with another (a deadlock, a serialization failure, or both opening the same account), it is rolled back, and the complete
- *   batch is retried.
+ * - If a batch conflicts with another (a deadlock, a serialization failure, or both opening the same account), it is rolled back and retried as a
+ *   whole.
  * - If the connection closes before COMMIT is sent, nothing was written. If it closes later, the node opens another connection and asks PostgreSQL
- *   for the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written. Settlements are submitted again
- *   (repeating a written settlement changes nothing), and other callers get `maybe_written`.
- * - A stalled batch may still commit reservations for calls that have already been refused. Until the batch ends, no other connection settles one of
- *   these calls. The settlement would not find the reservation, and the reservation would never be released.
+ *   for the transaction's outcome. A transaction that PostgreSQL reports as committed counts as possibly written, so its callers get
+ *   `maybe_written`. The gate retries settlements, because they are idempotent.
+ * - A stalled batch might still commit reservations for calls that have already been refused. Until the batch ends, settlements of these calls fail.
+ *   Otherwise, a settlement would not find the reservation, and the reservation would never be released.
  */
 import { Duration, Effect, Layer, Runtime } from "effect"
 import type { Client } from "pg"
@@ -49,19 +49,18 @@ interface Lane {
 /** The pause between connection attempts, in milliseconds. */
 const reconnectPause = 200
 
-/** The additional time that the driver waits after the server's own timeout, in milliseconds. */
+/** The time that the driver waits beyond the server's own timeout, in milliseconds. */
 const graceMillis = 1_000
 
 /**
- * The longest silence of a node during a batch, as a share of the commit limit. A node that is silent for longer counts as frozen, and the server
- * releases the batch's locks before other batches reach their limit.
+ * The maximum time that a node may leave a transaction idle, as a fraction of the commit limit. After that, the server aborts the transaction of the
+ * frozen node and so releases its locks before other batches reach their limit.
  */
 const silentShare = 0.5
 
 /**
- * Makes the server plan each batch statement only once per connection. By default, the server plans most of them at every execution. Planning took
- * two fifths of the server's work. A cached plan must remain efficient as the tables grow, so these settings restrict it to single-row lookups in an
- * index.
+ * Makes the server plan each batch statement only once per connection. By default, it plans most of them at every execution, which took two fifths of
+ * the server's work. A cached plan must remain efficient as the tables grow, so these settings make it look up single rows in an index.
  */
 const planning = [
   "plan_cache_mode=force_generic_plan",
@@ -72,17 +71,17 @@ const planning = [
   .map((setting) => `-c ${setting}`)
   .join(" ")
 
-/** While a batch runs, another starts only if at least this many transactions are waiting. Fewer transactions wait and form the next batch. */
+/** While a batch runs, an idle connection starts another only if at least this many transactions are queued. */
 const companyMin = 32
 
 /**
  * After a batch of at least `gatherMin` transactions starts, the next one starts at least `gatherMillis` later, unless it is full before then. Under
- * load, the pause makes batches fewer and larger, so they cost the node and the server less. With few callers, no transaction waits.
+ * load, the pause makes batches fewer and larger, and therefore cheaper. With few callers, there is no pause.
  */
 const gatherMin = 8
 const gatherMillis = 3
 
-/** The maximum number of retries after losing against another batch, and after inserting a row that another batch has just inserted. */
+/** The maximum number of retries after a conflict with another batch, and after inserting a row that another batch has just inserted. */
 const racesMax = 20
 const duplicatesMax = 2
 
@@ -119,7 +118,7 @@ const make = Effect.gen(function* () {
     limit,
     isAnyoneWaiting: isBusy,
     onStall: () => {
-      // Running batches continue, because their transactions might still be committed.
+      // Running batches continue and might still be committed.
       for (const lane of lanes) {
         lane.late = reservedBy(lane.batch)
         for (const { resume } of lane.batch) resume(new BooksUnavailable({ maybe_written: true }))
@@ -130,7 +129,7 @@ const make = Effect.gen(function* () {
     log
   })
 
-  /** Whether the last batch failed because of the database. */
+  /** Whether the last batch failed because of the database or a lost lease. */
   let down = false
   const became = (nowDown: boolean, why?: unknown) => {
     if (nowDown === down) return
@@ -186,7 +185,7 @@ const make = Effect.gen(function* () {
     } catch (error) {
       lane.memory.forget()
       if (isConnectionFault(error)) {
-        // The cache is dropped, because the next connection can reach another server that lacks the last commits.
+        // Drop the cache, because the next connection can reach another server that lacks the last commits.
         known = new Known()
         forget(lane)
       } else if (lane.client === client) {
@@ -197,9 +196,8 @@ const make = Effect.gen(function* () {
   }
 
   /**
-   * Returns whether a transaction might have been committed although its commit was not confirmed. Polls until the server reports an outcome, and
-   * throws `why` if the writer closes first. Even the outcome "committed" proves nothing, because a crashed server can reuse transaction ids that it
-   * had not flushed.
+   * Returns whether an unconfirmed transaction might have been committed. Polls until the server reports an outcome, and throws `why` if the writer
+   * closes first. The status "committed" is no proof, because a crashed server can reuse transaction ids that it had not flushed.
    */
   const mayBeCommitted = async (id: string, why: unknown): Promise<boolean> => {
     log(Effect.logWarning("a commit was not confirmed; looking up its outcome", String(why)))
@@ -239,7 +237,7 @@ const make = Effect.gen(function* () {
           for (const { resume } of batch) resume(new BooksUnavailable({ maybe_written }))
           return
         }
-        // A transaction that violates a database constraint must not make the others fail, so each transaction is run alone.
+        // A transaction that violates a database constraint must not fail the others, so run each one alone.
         if (batch.length > 1) for (const one of batch) await answer(lane, [one])
         else batch[0]!.resume(Effect.die(error))
         return
@@ -280,7 +278,7 @@ const make = Effect.gen(function* () {
   let scheduled = false
   let onIdle: (() => void) | undefined
 
-  // If the first connection cannot be opened, the writer fails to start.
+  // The writer fails to start if it cannot connect.
   yield* Effect.orDie(Effect.tryPromise(() => clientOf(lanes[0]!)))
   yield* Effect.addFinalizer(() =>
     Effect.promise(async () => {
@@ -324,7 +322,7 @@ const reservedBy = (batch: ReadonlyArray<Waiting>): ReadonlySet<string> =>
 
 const pause = (millis: number) => new Promise<void>((done) => setTimeout(done, millis))
 
-/** Sends a batch's statements over a connection. Statements that return no result are sent together with the next query or the commit. */
+/** Sends a batch's statements over a connection. Statements without a result are sent together with the next query or the commit. */
 class Pipe {
   readonly #groups: Groups
   readonly #texts: Texts
@@ -345,9 +343,9 @@ class Pipe {
     return found
   }
 
-  /** Commits, or fails with a statement's error. `onLost` runs if the commit was not confirmed. */
+  /** Commits, or fails with a statement's error. `onLost` runs if the connection fails during COMMIT. */
   async commit(onLost: (id: string, error: unknown) => Promise<void>): Promise<void> {
-    // The id is needed first, because the outcome cannot be looked up without it.
+    // The id is required to look up the outcome.
     if (this.#id === undefined) await this.#send()
     this.#groups.add("COMMIT", [])
     try {
@@ -388,7 +386,7 @@ class Texts {
     this.#types = types
   }
 
-  /** Returns the SQL. For each table and operation, there are only a few statements. They differ in their number of columns. */
+  /** Returns the SQL. The statements of a table and operation differ only in their columns, and their number of columns identifies them. */
   of(asked: Insert | Change): string {
     const name = `${asked._tag} ${asked.table} ${asked.columns.length}`
     let text = this.#texts.get(name)
@@ -417,7 +415,7 @@ const readTypes = async (client: Client): Promise<ColumnTypes> => {
   return tables
 }
 
-/** Converts the rows to one array per column, the cheapest form for PostgreSQL to unnest. */
+/** Converts the rows to one array literal per column. PostgreSQL can unnest this form fastest. */
 const lists = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<unknown>>): ReadonlyArray<string> =>
   columns.map((_, i) => {
     let list = "{"
@@ -428,7 +426,7 @@ const lists = (columns: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray
 const literal = (value: unknown): string => {
   if (typeof value === "string") return quoted(value)
   if (value === null || value === undefined) return "NULL"
-  // A backslash is written twice within an array.
+  // A backslash is escaped within an array.
   return value instanceof Uint8Array ? `"\\\\x${Buffer.from(value).toString("hex")}"` : String(value)
 }
 

@@ -20,12 +20,12 @@ export interface Submission {
 /** A reply with the outcomes of the next transactions in the queue, encoded by `Codec.outcomeSender`. */
 export type Answer = Tape
 
-/** An open connection to the writer. */
+/** A connection to the writer. */
 export interface Link {
   readonly send: (submission: Submission) => void
-  /** Asks the writer to reply to everything that was sent and then to end the link. */
+  /** Asks the writer to reply to all submissions and then to end the link. */
   readonly close: () => void
-  /** Ends the link now. */
+  /** Ends the link immediately. */
   readonly abort: () => void
 }
 
@@ -38,9 +38,9 @@ export interface LinkEvents {
 
 export interface LinkOptions {
   readonly open: (events: LinkEvents) => Link
-  /** The name of the writer, for the error if the first link does not open. */
+  /** The writer's file or socket, for the error if the first link does not open. */
   readonly target: string
-  /** The log's text for a link that ended and is opened again in this many milliseconds. */
+  /** Returns the log message for a link that ended and will be reopened in `pause` milliseconds. */
   readonly ended: (pause: number) => string
 }
 
@@ -52,18 +52,18 @@ interface Connected extends Link {
   readonly receiver: Receiver<Answered>
 }
 
-/** The pause before a link that ended is opened again, in milliseconds. It doubles from the first value to the last. */
+/** The pause before a link is reopened, in milliseconds. It doubles from the first value to the last. */
 const restartFirst = 100
 const restartLast = 5_000
 
-/** Opens a link and returns `submit`. Dies if the first link does not open. */
+/** Opens a link and returns `submit`. Dies if the first link cannot be opened. */
 export const make = Effect.fnUntraced(function* ({ ended: endedText, open, target }: LinkOptions) {
   const commitLimit = Duration.toMillis(yield* CommitLimit)
   const clock = yield* Effect.clock
   const runtime = yield* Effect.runtime<never>()
   const log = (effect: Effect.Effect<void>) => void Runtime.runFork(runtime)(effect)
 
-  /** The open link; `undefined` until another one is open. */
+  /** The open link; `undefined` while a link is being reopened. */
   let link: Connected | undefined
   let closing = false
   /** Set while the writer is closing and waits for the link's end. */
@@ -90,7 +90,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
     limit: commitLimit,
     isAnyoneWaiting: () => onClosed !== undefined || answered < waiting.length,
     onStall: () => {
-      // The callers remain in the queue, because the replies might still arrive.
+      // The callers keep their places in the queue, because their replies might still arrive.
       tellAll(new BooksUnavailable({ maybe_written: true }))
       if (onClosed === undefined) return
       link?.abort()
@@ -121,7 +121,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
     try {
       post(link, transactions, resumes)
     } catch {
-      // One of the transactions cannot be encoded, so they are sent one by one.
+      // One of the transactions cannot be encoded, so send them one by one.
       for (const [i, transaction] of transactions.entries()) {
         try {
           post(link, [transaction], [resumes[i]!])
@@ -171,7 +171,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
     }, ended)
   }
 
-  /** Handles the end of a link. Its open transactions might have been written. Another link is opened after a pause. */
+  /** Handles the end of a link. Its pending transactions might have been written. Unless closing, opens another link after a pause. */
   const ended = (reason: string) => {
     link = undefined
     tellAll(new BooksUnavailable({ maybe_written: true }))
@@ -189,7 +189,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
     Effect.async((resume) => {
       if (link === undefined || watch.isStalled() || closing) return resume(new BooksUnavailable())
       outboxWaiting.push(resume)
-      // One message contains the transactions of this iteration of the event loop and the next. Iterations are short while there is little load.
+      // One message contains the transactions of two event loop iterations. Iterations are short under low load.
       // Under high load, larger commits save a sixth of the time of every call.
       if (outbox.push(transaction) === 1) setImmediate(() => setImmediate(flush))
     })

@@ -1,6 +1,6 @@
 /**
  * The writer of a worker process (`serve --workers`). It sends transactions over a socket to the writer's thread, which belongs to the process that
- * owns the file. If that thread ends, the socket closes and is opened again.
+ * owns the file. If the socket closes, another connection is opened.
  */
 import { Effect } from "effect"
 import { connect } from "node:net"
@@ -21,7 +21,7 @@ export const make = (door: Door) =>
 const linkTo =
   ({ path, token }: Door) =>
   ({ onAnswer, onEnd }: LinkEvents): Link => {
-    // Half-open, because the writer replies to everything that it has received before it closes its own half.
+    // Half-open, because the writer still replies to all pending submissions before it closes its half.
     const socket = connect({ path, allowHalfOpen: true })
     let reason = "the writer closed it"
     const read = Frames.reader((frame) => onAnswer(frame.tape))

@@ -4,14 +4,14 @@ import type { BooksUnavailable } from "../rules/Problems.ts"
 import type { Statement } from "../rules/Transaction.ts"
 import type { WriterContract } from "./Writer.ts"
 
-/** Writes statements that must succeed. A statement that does not match its rows is a defect. */
+/** Writes statements that must match their rows. A mismatch is a defect. */
 export const write = (
   { submit }: WriterContract,
   ...statements: ReadonlyArray<Statement>
 ): Effect.Effect<void, BooksUnavailable> =>
   Effect.asVoid(Effect.catchTag(submit({ postings: [], statements }), "Conflict", Effect.die))
 
-/** Writes statements. If one of them does not match its rows, nothing is written and the result is `false`. */
+/** Writes statements. Returns `false` and writes nothing if one of them does not match its rows. */
 export const tryWrite = (
   { submit }: WriterContract,
   ...statements: ReadonlyArray<Statement>

@@ -1,4 +1,4 @@
-/** The limits and results of commits, shared by all writers. */
+/** The limits and outcomes of commits, shared by all writers. */
 import { Context, Duration, Effect } from "effect"
 import { BooksUnavailable, errorOf } from "../rules/Problems.ts"
 import type { LedgerRefusal } from "../rules/Problems.ts"
@@ -11,7 +11,7 @@ export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | Boo
 /** The maximum number of transactions in one commit: large enough to amortize the fsync, small enough to keep the commit short. */
 export const batchMax = 512
 
-/** How long a healthy writer waits for another process's lock on the database, in milliseconds. */
+/** How long a healthy SQLite writer waits for another process's lock on the database, in milliseconds. */
 export const patience = 1_000
 
 /** How long callers wait for a pending commit before they get `BooksUnavailable`. */

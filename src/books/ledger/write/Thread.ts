@@ -1,8 +1,8 @@
-/** Starts threads for the writer. A thread loads its code at its start and then waits for its task. */
+/** Starts writer threads. A thread loads its code when it starts and then waits for its task. */
 import type { MessagePort, Worker } from "node:worker_threads"
 import { start } from "./ThreadCode.ts"
 
-/** The data that a thread starts with. It waits until `signal` is not 0. Its task is then in its port. */
+/** A thread's initial data. The thread waits until `signal` is not 0, then reads its task from its parent port. */
 export interface Start {
   readonly signal: Int32Array
 }
@@ -16,13 +16,13 @@ export interface Task {
   readonly patience: number
   /** The maximum number of records in a rollup lag before it is folded. */
   readonly tailMax: number
-  /** Where other processes can submit transactions; absent if none may. */
+  /** Where other processes can submit transactions; absent if they may not. */
   readonly door?: Door
 }
 
-/** The local socket at which the thread accepts transactions of other processes. */
+/** The local socket for other processes' transactions. */
 export interface Door {
-  /** The path of the socket. An existing file there is replaced. */
+  /** The socket's path. An existing file there is replaced. */
   readonly path: string
   /** The secret that each process must send first. */
   readonly token: string
@@ -37,17 +37,17 @@ let prepared: Waiting | undefined
 const make = (): Waiting => {
   const signal = new Int32Array(new SharedArrayBuffer(4))
   const workerData: Start = { signal }
-  // Objects do not outlive their batch, so a young generation of the process's size would waste memory here.
+  // Objects rarely outlive their batch, so a young generation as large as the process's would waste memory.
   return { worker: start({ workerData, resourceLimits: { maxYoungGenerationSizeMb: 12 } }), signal }
 }
 
-/** Starts the thread for the next `open`, so that its code loads while the process starts. The thread does not keep the process alive. */
+/** Starts a thread for the next `open`, so that its code loads while the process starts. Until then, the thread does not keep the process alive. */
 export const prepare = (): void => {
   prepared = make()
   prepared.worker.unref()
 }
 
-/** Gives the task to the prepared thread, or to a new thread if none is prepared. */
+/** Sends the task to the prepared thread, or to a new thread if there is none. */
 export const open = (task: Task): Worker => {
   const { signal, worker } = prepared ?? make()
   prepared = undefined

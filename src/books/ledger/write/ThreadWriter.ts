@@ -9,7 +9,7 @@ import { batchMax, patience } from "./Submitting.ts"
 import * as Thread from "./Thread.ts"
 import type { Task } from "./Thread.ts"
 
-/** `door` lets other processes submit transactions to the same thread. */
+/** Starts the thread. `door` lets other processes submit transactions to it. */
 export const make = Effect.fnUntraced(function* (file: string, door?: Task["door"]) {
   // The client's layer migrates the file before the thread opens it.
   yield* SqlClient
@@ -31,7 +31,7 @@ const linkTo =
     worker.on("error", (error: Error) => {
       reason = error.message
     })
-    // Under load, `exit` arrives before the last replies, so the thread counts as stopped only after both `exit` and the port's `close`.
+    // Under load, `exit` can precede the last replies, so the link has ended only after both `exit` and the port's `close`.
     let open = 2
     const over = () => {
       if (--open === 0) onEnd(reason)

@@ -1,6 +1,6 @@
 /**
- * The only writer. Every change to the database is a transaction submitted here, and no other connection writes. Waiting transactions are committed
- * together, and each caller gets its result only after the commit.
+ * The writer. Every change to the database is a transaction submitted here. Queued transactions are committed together, and each caller gets its
+ * result only after the commit.
  */
 import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
@@ -16,12 +16,12 @@ import * as ThreadWriter from "./ThreadWriter.ts"
 
 export interface WriterContract {
   /**
-   * Commits the transaction durably, or refuses it completely. Returns the results of the postings in order. Fails with a posting's refusal
+   * Commits the transaction durably, or refuses it as a whole. Returns the results of the postings in order. Fails with a posting's refusal
    * (`RefusalsOf`), or with `Conflict` if a statement did not match its rows. For a single posting, use the operation on `Ledger`. If the caller is
    * interrupted while it waits, the transaction might still commit, so code that acquires a resource this way must wait uninterruptibly.
    *
-   * `BooksUnavailable` means that the database is not writable because it is locked or its disk is full or failing. The failure is reported within
-   * ten seconds. With `maybe_written`, the transaction might have been committed, or might still be committed before any transaction submitted later.
+   * `BooksUnavailable` means that the database is not writable, for example because it is locked or its disk is full. The failure is reported within
+   * the commit limit. With `maybe_written`, the transaction might have been committed, or might still be committed.
    *
    * Inside a `withTransaction` of the same client (only with `Writer.layer`), the transaction becomes part of the caller's transaction. Its result is
    * returned once its statements have run. It commits and rolls back with the caller's transaction, so its results must not be published before that
@@ -31,24 +31,24 @@ export interface WriterContract {
     transaction: Transaction<P>
   ) => Effect.Effect<ResultsOf<P>, RefusalsOf<P> | Conflict | BooksUnavailable>
   /**
-   * Calls the listener for every balance change by a committed posting, until the scope closes. The listener runs during calls, so it must return
-   * immediately.
+   * Calls the listener for every balance change by a posting submitted here, until the scope closes. The listener runs synchronously during calls, so
+   * it must be fast.
    */
   readonly watch: (listener: BalanceMoved) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** A listener. It receives the balance before and after a posting. */
+/** A listener. It receives an account's balance before and after a posting. */
 export type BalanceMoved = (billing_account: string, before: Nano, after: Nano) => void
 
 export class Writer extends Context.Tag("tollgate/ledger/Writer")<Writer, WriterContract>() {
-  /** Works with any `SqlClient`, on this thread. It is meant for embedding, tests, and databases other than SQLite files. */
+  /** Works with any `SqlClient`, on this thread. It is intended for embedding and tests. */
   static readonly layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(ClientWriter.make, watched)))
 
   /** Writes a SQLite file on a separate thread, so that an fsync never blocks the main thread. */
   static readonly layerThread = (file: string, door?: Door) =>
     Layer.scoped(Writer, Effect.map(ThreadWriter.make(file, door), watched))
 
-  /** Submits to the writer's thread of another process, at its `door`. */
+  /** Submits to the writer's thread of another process, over the local socket `door`. */
   static readonly layerSocket = (door: Door) => Layer.scoped(Writer, Effect.map(SocketWriter.make(door), watched))
 }
 
@@ -75,7 +75,7 @@ export const watched = (commit: (transaction: Transaction) => Submitted): Writer
   }
 }
 
-/** Returns whether a posting certainly changes no balance. Reservations are the most frequent of these. */
+/** Returns whether a posting is of the most frequent kind that changes no balance. */
 const movesNothing = ({ _tag }: Posting): boolean => _tag === "Reserve"
 
 const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Result | undefined): void => {
@@ -113,7 +113,7 @@ const move = (
   for (const listener of listeners) listener(account, before, balance)
 }
 
-/** The pause between two retries in `untilWritten`, in milliseconds. It doubles from the first value to the last. */
+/** The pause between retries in `untilWritten`, in milliseconds. It doubles from the first value to the last. */
 const pauseFirst = 100
 const pauseLast = 2_000
 
@@ -128,7 +128,7 @@ export const untilWritten = <A, E, R>(effect: Effect.Effect<A, E | BooksUnavaila
   return attempt(pauseFirst)
 }
 
-/** Runs `after` once the transaction is committed, even if the waiting fiber is interrupted. Use it to update caches and wake loops. */
+/** Runs `after` once `commit` succeeds, both uninterruptibly. Use it to update caches and wake loops. */
 export const afterCommit = <A, E, R>(
   commit: Effect.Effect<A, E, R>,
   after: Effect.Effect<void>

@@ -32,9 +32,9 @@ const { decode } = transactionReceiver()
 const { encode } = outcomeSender()
 
 const prepared = new Map<string, Sqlite.Statement>()
-/** The number of rows per insert statement. Inserting this many rows together takes a third less time than inserting them one by one. */
+/** The number of rows per insert statement. Inserting this many rows at once takes a third less time than one by one. */
 const rowsAtOnce = 8
-/** The insert statements by table. Every insert into a table has the same columns. */
+/** The insert statements by table. All inserts into a table have the same columns. */
 const inserts = new Map<string, { readonly one: Sqlite.Statement; readonly several: Sqlite.Statement }>()
 
 const prepare = (text: string): Sqlite.Statement => {
@@ -60,7 +60,7 @@ const ask = (asked: SqlEffect): Rows => {
   return []
 }
 
-/** Inserts rows with prepared statements. They cost half as much as unpacking a JSON parameter in SQL. */
+/** Inserts rows with prepared statements, at half the cost of unpacking a JSON parameter in SQL. */
 const put = (insert: Insert): void => {
   const { rows, table } = insert
   let statements = inserts.get(table)
@@ -78,7 +78,7 @@ const put = (insert: Insert): void => {
 }
 
 const memory = new Batch.Memory(tailMax)
-/** A version that changes with every commit by another connection, such as an operator's command in another process. */
+/** Reads a version that changes with every commit by another connection, such as an operator's command in another process. */
 const version = db.prepare("PRAGMA data_version").pluck()
 let versionSeen: unknown
 
@@ -101,7 +101,7 @@ const commit = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
   }
 }
 
-/** The disk failed during the commit. The complete batch might be in the log and reappear after a restart. */
+/** The disk failed during the commit. The batch might be in the WAL and reappear after a restart. */
 class CommitFailed extends Error {}
 
 const end = (): void => {
@@ -116,8 +116,8 @@ const end = (): void => {
 let down = false
 
 /**
- * Records whether the database is down. While the database is healthy, a batch waits for another process's lock. After a failure, batches do not wait
- * for the lock until one has been written.
+ * Records whether the database is down. Batches normally wait for another process's lock. After a failure, they do not wait until one has been
+ * committed.
  */
 const became = (nowDown: boolean): void => {
   if (nowDown === down) return
@@ -137,14 +137,14 @@ const answer = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
       const maybe_written = error instanceof CommitFailed
       return transactions.map(() => ({ _tag: "Unavailable", reason, maybe_written }))
     }
-    // A transaction that breaks the database's own rules must not fail the others, so each transaction is run alone.
+    // A transaction that violates a database constraint must not fail the others, so run each one alone.
     return transactions.length > 1
       ? transactions.flatMap((transaction) => answer([transaction], now))
       : [{ _tag: "Broken", reason }]
   }
 }
 
-/** The transactions that wait for a batch, in order of arrival. */
+/** The queued transactions, in order of arrival. */
 let queue: Array<Submitted> = []
 let length = 0
 let last = false
@@ -157,13 +157,13 @@ const enqueue = (one: Submitted): void => {
   length += one.transactions.length
 }
 
-/** Queues a message of this process. After `null`, the thread ends once the queue is empty. */
+/** Queues a message from this process. After `null`, the thread ends once the queue is empty. */
 const take = (submission: Submission | null): void => {
   if (submission === null) last = true
   else enqueue({ now: submission.now, transactions: decode(submission.transactions), reply })
 }
 
-/** Queues the messages of this process that have arrived, as long as the next batch has room for them. */
+/** Queues messages that have arrived from this process until the next batch is full. */
 const takeMore = (): void => {
   for (;;) {
     if (length >= batchMax || last) return
@@ -202,7 +202,7 @@ const commitNext = (): void => {
   else if (last) close()
 }
 
-/** Commits after this iteration of the event loop has read from all sockets, so that one batch contains the transactions of all processes. */
+/** Commits after this iteration of the event loop has read from all sockets, so that one batch contains transactions from all processes. */
 const schedule = (): void => {
   if (isScheduled) return
   isScheduled = true
