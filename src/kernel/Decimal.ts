@@ -20,6 +20,6 @@ export const mark = `${globalThis.crypto.randomUUID()}:`
 const marked = new RegExp(`"${mark}(-?[0-9.]+)"`, "g")
 
 /** Replaces the marked strings in JSON text with the digits of their decimals. */
-export const unmarked = (text: string): string => (text.includes(mark) ? text.replace(marked, "$1") : text)
+export const restoreDecimals = (text: string): string => (text.includes(mark) ? text.replace(marked, "$1") : text)
 
-export const write = (value: unknown): string => unmarked(JSON.stringify(value))
+export const write = (value: unknown): string => restoreDecimals(JSON.stringify(value))

@@ -10,7 +10,7 @@ export interface HoldsContract {
 }
 
 /** The number of claimed slots per key. */
-export class Taken {
+export class SlotCounts {
   private readonly counts = new Map<string, number>()
 
   of(key: string): number {
@@ -34,7 +34,7 @@ export class Holds extends Context.Reference<Holds>()("tollgate/kernel/Holds", {
 }) {}
 
 const local = (): HoldsContract => {
-  const taken = new Taken()
+  const taken = new SlotCounts()
   return {
     take: (key, most) =>
       Effect.sync(() => {

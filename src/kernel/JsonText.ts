@@ -26,7 +26,7 @@ export const endOfString = (bytes: Buffer, from: number): number => {
 }
 
 /** A member's value, in bytes. */
-export interface Written {
+export interface MemberValue {
   readonly bytes: Buffer
   /** The number of members in the value's objects, including repeated names. */
   readonly members: number
@@ -36,7 +36,7 @@ export interface Written {
  * Finds the value of a member in an object's JSON. Returns `undefined` if the member is missing or repeated, or if the object has an escaped name,
  * because that name might repeat it.
  */
-export const memberOf = (json: Buffer, name: string): Written | undefined => {
+export const memberOf = (json: Buffer, name: string): MemberValue | undefined => {
   let depth = 0
   let members = 0
   /** The start of the last name on the outermost level. */

@@ -70,7 +70,7 @@ export const valueIn = (text: string, name: string): string => {
   return line === undefined ? "" : line.slice(name.length + 1)
 }
 
-const read = (text: string | undefined): Tags => new Map(text === undefined ? [] : text.split("\n").map(pairOf))
+const parseTags = (text: string | undefined): Tags => new Map(text === undefined ? [] : text.split("\n").map(pairOf))
 
 /** A key's tags, as a JSON object. */
 export const KeyTags = Schema.Record({ key: Schema.String, value: Schema.String }).pipe(
@@ -94,7 +94,7 @@ export const merged = (first: Labels | undefined, then: Labels): Labels => {
   const tags =
     first.tags === undefined || then.tags === undefined
       ? (first.tags ?? then.tags)
-      : textOf(new Map([...read(then.tags), ...read(first.tags)]))
+      : textOf(new Map([...parseTags(then.tags), ...parseTags(first.tags)]))
   return { ...(tags !== undefined && { tags }), ...(end_user !== undefined && { end_user }) }
 }
 
@@ -103,14 +103,14 @@ export const mergedWithin = (first: Labels | undefined, then: Labels): Labels =>
   const all = merged(first, then)
   if (all.tags === undefined || !isTooMuch(all.tags)) return all
   let tags = first?.tags
-  for (const pair of read(then.tags)) {
-    const more = textOf(new Map([pair, ...read(tags)]))
+  for (const pair of parseTags(then.tags)) {
+    const more = textOf(new Map([pair, ...parseTags(tags)]))
     if (!isTooMuch(more)) tags = more
   }
   return { ...all, ...(tags !== undefined && { tags }) }
 }
 
-const isTooMuch = (tags: string): boolean => read(tags).size > tagsMax || isLong(tags)
+const isTooMuch = (tags: string): boolean => parseTags(tags).size > tagsMax || isLong(tags)
 
 /** The labelled callers derived from each caller. Equal labels yield the same object, because other caches use the object as a key. */
 const known = new WeakMap<Caller, Map<string, Caller>>()
@@ -123,7 +123,7 @@ const labelled = (caller: Caller, labels: Labels, field: string): Caller | Inval
   if (found !== undefined) return found
   const all = merged(caller.labels, labels)
   if (all.tags !== undefined) {
-    if (read(all.tags).size > tagsMax) return InvalidRequest.of(field, countRule)
+    if (parseTags(all.tags).size > tagsMax) return InvalidRequest.of(field, countRule)
     if (isLong(all.tags)) return InvalidRequest.of(field, bytesRule)
   }
   const made: Caller = { ...caller, labels: all }
@@ -134,7 +134,7 @@ const labelled = (caller: Caller, labels: Labels, field: string): Caller | Inval
 }
 
 /** Adds a tag. Returns a refusal if the tag is invalid, has two values or exceeds the maximum number of tags. */
-const put = (tags: Tags, field: string, name: string, value: string): InvalidRequest | undefined => {
+const addTag = (tags: Tags, field: string, name: string, value: string): InvalidRequest | undefined => {
   if (!isName(name)) return InvalidRequest.of(field, `must have ${nameRule}`)
   if (!isText(value)) return InvalidRequest.of(field, `must have ${valueRule}`)
   const before = tags.get(name)
@@ -166,7 +166,7 @@ const ofTagsHeader = (caller: Caller, text: string): Caller | InvalidRequest => 
   for (const part of text.split(",")) {
     const pair = part.trim()
     if (!pair.includes("=")) return InvalidRequest.of(tagsHeader, "must be `name=value` pairs, separated by commas")
-    const refusal = put(tags, tagsHeader, ...pairOf(pair))
+    const refusal = addTag(tags, tagsHeader, ...pairOf(pair))
     if (refusal !== undefined) return refusal
   }
   return labelled(caller, { tags: textOf(tags) }, tagsHeader)
@@ -233,7 +233,7 @@ const tagsIn = (metadata: object, isAnthropic: boolean): Tags | InvalidRequest =
       const refusal = listed(tags, value)
       if (refusal !== undefined) return refusal
     } else if (!isAnthropic && typeof value === "string" && value !== "" && isName(name)) {
-      const refusal = put(tags, `metadata.${name}`, name, value)
+      const refusal = addTag(tags, `metadata.${name}`, name, value)
       if (refusal !== undefined) return refusal
     }
   }
@@ -245,7 +245,7 @@ const listed = (tags: Tags, list: ReadonlyArray<unknown>): InvalidRequest | unde
     const field = `metadata.tags[${i}]`
     if (typeof one !== "string") return InvalidRequest.of(field, "must be a string")
     const end = one.search(/[=:]/)
-    const refusal = put(tags, field, ...(end < 0 ? ([one, "true"] as const) : split(one, end)))
+    const refusal = addTag(tags, field, ...(end < 0 ? ([one, "true"] as const) : split(one, end)))
     if (refusal !== undefined) return refusal
   }
   return undefined

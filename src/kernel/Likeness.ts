@@ -1,11 +1,11 @@
 /** Suggests similar names for a misspelled name. */
 
 /** Finds up to three similar names by comparing pairs of letters, best match first. Less similar names are omitted. */
-export const nearest = (word: string, names: ReadonlyArray<string>, least: number): ReadonlyArray<string> => {
+export const nearest = (word: string, names: ReadonlyArray<string>, minSimilarity: number): ReadonlyArray<string> => {
   const wanted = pairsOf(word)
   return names
     .map((name) => ({ name, likeness: likenessOf(wanted, pairsOf(name)) }))
-    .filter(({ likeness }) => likeness >= least)
+    .filter(({ likeness }) => likeness >= minSimilarity)
     .toSorted((a, b) => b.likeness - a.likeness)
     .slice(0, nearMax)
     .map(({ name }) => name)

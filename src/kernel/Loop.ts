@@ -91,7 +91,7 @@ const pauseLast = 5_000
 const wakePause = Duration.seconds(1)
 
 /** Registers `takeOver` for the work of other nodes and replaced services. Returns whether there can be other nodes or replaced services. */
-const followed = Effect.fnUntraced(function* (
+const registerTakeOver = Effect.fnUntraced(function* (
   { name, waker }: Job,
   leadership: LeadershipContract | undefined,
   takeOver: () => void
@@ -111,21 +111,21 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
     const woken = waker?.woken ?? Effect.never
     let failures = 0
     /** Whether other nodes or services might have begun work that is not loaded yet. */
-    let behind = false
-    behind = yield* followed(job, leadership, () => {
-      behind = true
+    let hasUnloadedWork = false
+    hasUnloadedWork = yield* registerTakeOver(job, leadership, () => {
+      hasUnloadedWork = true
       waker?.wakeNow()
     })
 
     /** Waits until this node leads. Until then, it forwards local wake-ups to the leader. */
-    const follow =
+    const waitToLead =
       leadership === undefined
         ? Effect.void
         : Effect.suspend(() => {
             if (leadership.leads()) return Effect.void
             // Another node runs the loop, so this node must not report it as late.
             observe(name, { _tag: "Ended" })
-            behind = true
+            hasUnloadedWork = true
             if (waker === undefined) return leadership.gained
             // Forward a wake-up immediately, because the last local wake-up might not have been handled.
             const passOn = leadership
@@ -135,16 +135,16 @@ export const fork = (job: Job): Effect.Effect<void, never, Scope.Scope> =>
           })
 
     const turnNow = Effect.suspend(() => {
-      if (!behind) return turn
-      behind = false
+      if (!hasUnloadedWork) return turn
+      hasUnloadedWork = false
       return Effect.zipRight(
-        Effect.tapErrorCause(takeOver, () => Effect.sync(() => (behind = true))),
+        Effect.tapErrorCause(takeOver, () => Effect.sync(() => (hasUnloadedWork = true))),
         turn
       )
     })
 
     const once = Effect.gen(function* () {
-      yield* follow
+      yield* waitToLead
       observe(name, { _tag: "Began" })
       const exit = yield* Effect.exit(turnNow)
       if (exit._tag === "Success") {

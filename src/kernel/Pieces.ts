@@ -11,17 +11,17 @@ export interface Range {
 }
 
 /** The number of records per slice. A slice of this size takes a millisecond or two. */
-export const pieceSize = 2048
+export const sliceSize = 2048
 
 /** Reads a range slice by slice, in order, with a `turn` between slices. */
-export const inPieces = <A, E>(range: Range, read: (piece: Range) => Effect.Effect<A, E>, size = pieceSize) =>
-  allInPieces([range], read, size)
+export const inSlices = <A, E>(range: Range, read: (piece: Range) => Effect.Effect<A, E>, size = sliceSize) =>
+  allInSlices([range], read, size)
 
 /** Reads several ranges slice by slice, in order, with a `turn` between slices. */
-export const allInPieces = <R extends Range, A, E>(
+export const allInSlices = <R extends Range, A, E>(
   ranges: ReadonlyArray<R>,
   read: (piece: R) => Effect.Effect<A, E>,
-  size = pieceSize
+  size = sliceSize
 ): Effect.Effect<ReadonlyArray<A>, E> =>
   Effect.forEach(
     ranges.flatMap((range) =>
@@ -53,9 +53,9 @@ let scheduled = false
 /** How long slices have run since other work last received its share, in milliseconds. */
 let owed = 0
 /** The minimum time owed before slices pause, in milliseconds. A shorter time does not justify a pause of at least a millisecond. */
-const owedLeast = 4
+const owedMin = 4
 /** The maximum time owed, in milliseconds. A longer slice has only waited, for a disk or in a stopped process, and needs no longer pause. */
-const owedMost = 250
+const owedMax = 250
 /** The share of the owed time that other work always receives. How much of it other work uses shows whether it needs more. */
 const restLeast = 1 / 4
 let began = 0
@@ -81,7 +81,7 @@ const schedule = (): void => {
 }
 
 const isOwed = (): boolean => {
-  if (owed < owedLeast) return false
+  if (owed < owedMin) return false
   const { active, idle } = loopTime(ended)
   const had = active + idle
   if (had < owed && (had < owed * restLeast || active > idle)) return true
@@ -95,7 +95,7 @@ const begin = (): void => {
 }
 
 const end = (): void => {
-  owed = Math.min(owedMost, owed + performance.now() - began)
+  owed = Math.min(owedMax, owed + performance.now() - began)
   ended = loopTime()
   scheduled = false
   if (waiting.length > 0) schedule()

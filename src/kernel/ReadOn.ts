@@ -8,7 +8,7 @@ import { Cause, Effect, FiberId, HashSet } from "effect"
 export const readOnFor = 10_000
 
 /** Calls that are read to their end after the caller has disconnected. When the host begins to close, they get another `readOnFor`. */
-export class ToItsEnd {
+export class ReadToEnd {
   private closing = false
   private readonly works = new Set<() => void>()
 
@@ -35,7 +35,7 @@ export class ToItsEnd {
 }
 
 /** How long a call is read after its caller has disconnected: to its end, for `readOnFor` (`true`), or not at all (`false`). */
-export type ReadsOn = ToItsEnd | boolean
+export type ReadOnPolicy = ReadToEnd | boolean
 
 /** Added to the interruptors if the work had not started. */
 const notStarted = FiberId.runtime(-1, 0)
@@ -51,9 +51,9 @@ export class Work<A, E> {
   private waiter: ((outcome: Effect.Effect<A, E>) => void) | undefined
   private stop: (() => void) | undefined
   private timer: NodeJS.Timeout | undefined
-  private readonly reads_on: ReadsOn
+  private readonly reads_on: ReadOnPolicy
 
-  constructor(reads_on: ReadsOn = true) {
+  constructor(reads_on: ReadOnPolicy = true) {
     this.reads_on = reads_on
   }
 

@@ -18,4 +18,4 @@ export interface Room {
 }
 
 /** The bytes reserved for a response of unknown length. Most responses are shorter. */
-export const usualAnswer = 16 * 1024
+export const usualResponseBytes = 16 * 1024

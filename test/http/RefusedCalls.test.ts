@@ -1,7 +1,7 @@
 /** How many log lines refused calls may cause. */
 import { Effect, Logger } from "effect"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
-import { refusedCall, told } from "../../src/books/gate/CallLog.ts"
+import { refusedCall, logProblem } from "../../src/books/gate/CallLog.ts"
 import { InvalidRequest } from "../../src/kernel/InvalidRequest.ts"
 import { linesMax, make } from "../../src/http/lanes/RefusedCalls.ts"
 
@@ -59,7 +59,7 @@ it("is none for a problem that the gate has logged", () => {
   const log = make()
   const one = problem()
   const facts = { account_id: "a", tenant_id: "t", application_id: null, usage_type: "tool" } as const
-  run(told("a call failed", { ...facts, endpoint: "e", model: "m", provider: "p" }, undefined, 0, one))
+  run(logProblem("a call failed", { ...facts, endpoint: "e", model: "m", provider: "p" }, undefined, 0, one))
   run(log({ ...refused(), problem: one }))
   const within = Effect.runSync(Effect.flip(Effect.withSpan(Effect.fail(one), "a span")))
   expect(within).not.toBe(one)

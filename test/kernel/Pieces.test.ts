@@ -1,7 +1,7 @@
 /** Long work in pieces, beside others on the same thread. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { inPieces, turn } from "../../src/kernel/Pieces.ts"
+import { inSlices, turn } from "../../src/kernel/Pieces.ts"
 
 /** Keeps the thread busy, in milliseconds. */
 const work = (millis: number): void => {
@@ -11,13 +11,13 @@ const work = (millis: number): void => {
 describe("work in pieces", () => {
   it.effect("reads each number of a range once, in order", () =>
     Effect.gen(function* () {
-      const read = yield* inPieces({ from: 3, to: 10 }, ({ from, to }) => Effect.succeed([from, to]), 3)
+      const read = yield* inSlices({ from: 3, to: 10 }, ({ from, to }) => Effect.succeed([from, to]), 3)
       expect(read).toEqual([
         [3, 6],
         [6, 9],
         [9, 10]
       ])
-      expect(yield* inPieces({ from: 3, to: 3 }, () => Effect.succeed(1))).toEqual([])
+      expect(yield* inSlices({ from: 3, to: 3 }, () => Effect.succeed(1))).toEqual([])
     })
   )
 

@@ -1,8 +1,8 @@
 /** Work whose caller has left: for ten seconds, or to its end until the host closes. */
 import { Cause, Effect, Exit, Fiber } from "effect"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { readOnFor, ToItsEnd, Work } from "../../src/kernel/ReadOn.ts"
-import type { ReadsOn } from "../../src/kernel/ReadOn.ts"
+import { readOnFor, ReadToEnd, Work } from "../../src/kernel/ReadOn.ts"
+import type { ReadOnPolicy } from "../../src/kernel/ReadOn.ts"
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }))
 afterEach(() => void vi.useRealTimers())
@@ -10,7 +10,7 @@ afterEach(() => void vi.useRealTimers())
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Work that is under way, and whose caller has left. */
-const left = async (reads_on: ReadsOn) => {
+const left = async (reads_on: ReadOnPolicy) => {
   let stopped = false
   let outcome: string | undefined
   const work = new Work<string, string>(reads_on)
@@ -47,7 +47,7 @@ describe("work whose caller has left", () => {
   })
 
   it("is read on to its end where it is to be", async () => {
-    const { exit, isOver, outcome, stopped, work } = await left(new ToItsEnd())
+    const { exit, isOver, outcome, stopped, work } = await left(new ReadToEnd())
     vi.advanceTimersByTime(60 * readOnFor)
     await settle()
     expect([stopped(), isOver()]).toEqual([false, false])
@@ -57,14 +57,14 @@ describe("work whose caller has left", () => {
   })
 
   it("hears of no failure at that end", async () => {
-    const { exit, work } = await left(new ToItsEnd())
+    const { exit, work } = await left(new ReadToEnd())
     work.end(Effect.fail("down"))
     const failed = await exit()
     expect(Exit.isFailure(failed) && Cause.isInterruptedOnly(failed.cause)).toBe(true)
   })
 
   it("has ten seconds from when its host begins to close, whether its caller left before or after", async () => {
-    const host = new ToItsEnd()
+    const host = new ReadToEnd()
     const before = await left(host)
     vi.advanceTimersByTime(60 * readOnFor)
     host.close()

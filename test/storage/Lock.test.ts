@@ -16,25 +16,25 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("a lock", () => {
   it("is had by one at a time, and its file is there for as long", () => {
-    const lock = Lock.takeNew(path)
-    expect(Lock.isTaken(path)).toBe(true)
+    const lock = Lock.acquireNew(path)
+    expect(Lock.isLocked(path)).toBe(true)
     expect(() => Lock.take(path, 0)).toThrow("database is locked")
     // To look does not release it.
-    expect(Lock.isTaken(path)).toBe(true)
+    expect(Lock.isLocked(path)).toBe(true)
     expect(readdirSync(folder)).toEqual(["books.db.run_1"])
     lock.release()
     expect(existsSync(path)).toBe(false)
-    expect(Lock.isTaken(path)).toBe(false)
+    expect(Lock.isLocked(path)).toBe(false)
   })
 
   it("is nobody's where the process that made the file has ended, and the file is removed", () => {
     writeFileSync(path, "")
-    expect(Lock.isTaken(path)).toBe(false)
+    expect(Lock.isLocked(path)).toBe(false)
     expect(existsSync(path)).toBe(false)
   })
 
   it("is seen from another thread of the process too", async () => {
-    const lock = Lock.takeNew(path)
+    const lock = Lock.acquireNew(path)
     const worker = new Worker(
       `const Sqlite = require("better-sqlite3")
        const { parentPort, workerData } = require("node:worker_threads")
@@ -45,11 +45,11 @@ describe("a lock", () => {
     )
     expect(await new Promise((resolve) => worker.once("message", resolve))).toBe("SQLITE_BUSY")
     await worker.terminate()
-    expect(Lock.isTaken(path)).toBe(true)
+    expect(Lock.isLocked(path)).toBe(true)
     lock.release()
   })
 
   it("cannot be taken where nothing can be written", () => {
-    expect(() => Lock.takeNew(join(folder, "missing", "books.db.run_1"))).toThrow("ENOENT")
+    expect(() => Lock.acquireNew(join(folder, "missing", "books.db.run_1"))).toThrow("ENOENT")
   })
 })

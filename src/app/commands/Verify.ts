@@ -27,11 +27,11 @@ export const progress = Effect.map(
 /** Verifies the database and stores the result there. Never writes to a damaged file. */
 const verified = Effect.fnUntraced(function* (since: boolean, { engine }: Location) {
   const sql = yield* SqlClient
-  const before = since ? yield* Verifications.lastHeld(sql) : undefined
+  const before = since ? yield* Verifications.lastClean(sql) : undefined
   const damage = before === undefined && engine === "sqlite" ? yield* Backup.damage : []
   if (damage.length > 0) return { findings: damage, before, millis: 0, kept: false }
   const verify = verifySince(before?.checkpoint, { progress: yield* progress })
-  return { before, ...(yield* Verifications.keeping(before === undefined, verify)) }
+  return { before, ...(yield* Verifications.runAndSave(before === undefined, verify)) }
 })
 
 export const command = Command.make("verify", { json, since }, ({ json, since }) =>

@@ -1,7 +1,7 @@
 /** The owner's connections to its workers. Signals, limits and figures go through the owner. */
 import { Effect } from "effect"
 import * as Counts from "../../kernel/Counts.ts"
-import { once, Taken } from "../../kernel/Holds.ts"
+import { once, SlotCounts } from "../../kernel/Holds.ts"
 import type { HoldsContract } from "../../kernel/Holds.ts"
 import type { Figures, SiblingsContract } from "../../operations/ops/Siblings.ts"
 import type { PeersContract } from "../../storage/engine/Peers.ts"
@@ -162,7 +162,7 @@ const peersOf = (parts: Parts): PeersContract => ({
 
 /** The places that processes hold. The owner's number is 0. */
 const placesOf = () => {
-  const all = new Taken()
+  const all = new SlotCounts()
   const byProcess = new Map<number, Array<string>>()
   return {
     take: (number: number, key: string, most: number): boolean => {

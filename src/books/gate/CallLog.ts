@@ -14,7 +14,7 @@ const logged = Symbol("tollgate/gate/logged")
 export const isLogged = (problem: object): boolean => logged in problem
 
 /** Logs a call's problem, and marks it as logged. */
-export const told = (
+export const logProblem = (
   message: string,
   { application_id, model, provider, tenant_id }: CallFacts,
   request_id: string | undefined,

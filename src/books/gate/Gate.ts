@@ -23,7 +23,7 @@ import * as FiberPool from "../../kernel/hot/FiberPool.ts"
 import * as Ids from "../../kernel/Ids.ts"
 import { merged } from "../../kernel/Labels.ts"
 import * as Loop from "../../kernel/Loop.ts"
-import { ToItsEnd } from "../../kernel/ReadOn.ts"
+import { ReadToEnd } from "../../kernel/ReadOn.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { isProblem } from "../../kernel/Problem.ts"
@@ -44,11 +44,11 @@ import type {
   Shortage,
   Source,
   Statement,
-  Way,
-  Within
+  ServingRoute,
+  BudgetAllowance
 } from "../ledger/rules/Transaction.ts"
 import { Runs } from "../../storage/engine/Runs.ts"
-import { refusedCall, told } from "./CallLog.ts"
+import { refusedCall, logProblem } from "./CallLog.ts"
 import { CallObserver } from "./CallObserver.ts"
 import type { ObserveCall, ObservedFacts } from "./CallObserver.ts"
 import { Payers } from "./Payers.ts"
@@ -75,7 +75,7 @@ export interface Claim {
    * The models and providers that can serve the call, beginning with `model` and `provider`. Absent if no others can serve it. Equal claims should
    * share one array, because the gate's cache compares it by identity.
    */
-  readonly ways?: ReadonlyArray<Way> | undefined
+  readonly ways?: ReadonlyArray<ServingRoute> | undefined
   /** The tokens that the call needs from its token budgets. An admitted call gets at least `least`. */
   readonly tokens?: { readonly least: number; readonly most: number } | undefined
   /** The request's tags and end user. The caller's own labels take precedence. */
@@ -132,7 +132,7 @@ export interface Admission {
   /** Logs an upstream's failure before the next upstream is tried. */
   readonly goesOn: (problem: { readonly _tag: string }) => Effect.Effect<void>
   /** Reads responses of non-streaming calls to their end even if the caller disconnects. */
-  readonly to_its_end: ToItsEnd
+  readonly to_its_end: ReadToEnd
   /** Adds the vendor's request id of an attempt to the usage record. */
   readonly servedAs: (vendor_request: string | undefined) => void
   /** Ends the call. Once this succeeds, its charge, entry, usage record and sums are durable. Idempotent. */
@@ -153,7 +153,7 @@ export interface Admission {
   /** Returns the value and runs `rest` in the background to settle the call. If `rest` ends without an outcome, the call is settled as a failure. */
   readonly goOn: <A>(value: A, rest: Effect.Effect<void, BooksUnavailable>) => Effect.Effect<Metered<A>>
   /**
-   * Returns the value and leaves a `held` call open. The code that resumes the call ends it. The statements `beside` store the data for resuming the
+   * Returns the value and leaves a `heldPrefix` call open. The code that resumes the call ends it. The statements `beside` store the data for resuming the
    * call. They are written like a settlement, with retries in the background.
    */
   readonly hold: <A>(value: A, beside: ReadonlyArray<Statement>) => Effect.Effect<Metered<A>, BooksUnavailable>
@@ -232,14 +232,14 @@ export class Gate extends Context.Tag("tollgate/gate/Gate")<Gate, GateContract>(
    * Releases the reservations of runs that end later. Required if programs share a database, or if the database was not writable when the gate
    * opened.
    */
-  static readonly layerJobs = Layer.suspend(() => Layer.scopedDiscard(reclaiming).pipe(Layer.provide(Runs.layer)))
+  static readonly layerJobs = Layer.suspend(() => Layer.scopedDiscard(reclaimJob).pipe(Layer.provide(Runs.layer)))
 }
 
 /**
  * The job that runs `reclaim`. All nodes run it, so several can find the same reservation. A call still ends only once, because its reservation is
  * released only once.
  */
-const reclaiming = Effect.gen(function* () {
+const reclaimJob = Effect.gen(function* () {
   const { reclaim } = yield* Gate
   const { node } = yield* Runs
   const waker = yield* Loop.waker
@@ -264,7 +264,7 @@ const make = Effect.gen(function* () {
 
   const unsettled = new Map<string, Unsettled>()
   let closed = false
-  const to_its_end = new ToItsEnd()
+  const to_its_end = new ReadToEnd()
   const closing = Effect.sync(() => to_its_end.close())
   yield* Effect.addFinalizer(() =>
     Effect.andThen(
@@ -277,7 +277,7 @@ const make = Effect.gen(function* () {
             lost,
             ({ ending, waiting }) => {
               for (const tell of waiting) tell(Exit.fail(new BooksUnavailable({ maybe_written: true })))
-              return abandoned(ending)
+              return logAbandoned(ending)
             },
             { discard: true }
           ),
@@ -351,39 +351,39 @@ const make = Effect.gen(function* () {
   /** Works like `write`, but retries in the background. The wait is limited by `SettlementPatience`. */
   const writeLater: Books["writeLater"] = (admitted, ending) =>
     Effect.suspend(() => {
-      let one = unsettled.get(ending.call)
-      if (one === undefined) {
+      let unsettledCall = unsettled.get(ending.call)
+      if (unsettledCall === undefined) {
         // The provider responded after the gate had closed, so no retry is possible.
-        if (closed) return Effect.zipRight(abandoned(ending), new BooksUnavailable())
+        if (closed) return Effect.zipRight(logAbandoned(ending), new BooksUnavailable())
         if (unsettled.size === 0)
           fibers.run(Effect.logError("a settlement could not be written and is retried in the background"))
-        unsettled.set(ending.call, (one = { admitted, ending, waiting: [] }))
-        fibers.run(goOnWriting(one))
+        unsettled.set(ending.call, (unsettledCall = { admitted, ending, waiting: [] }))
+        fibers.run(retryWriting(unsettledCall))
       }
-      return waited(one)
+      return awaitSettlement(unsettledCall)
     })
 
-  const goOnWriting = (one: Unsettled): Effect.Effect<void> =>
-    untilWritten(Effect.suspend(() => (closed ? Effect.interrupt : write(one.ending)))).pipe(
+  const retryWriting = (unsettledCall: Unsettled): Effect.Effect<void> =>
+    untilWritten(Effect.suspend(() => (closed ? Effect.interrupt : write(unsettledCall.ending)))).pipe(
       Effect.exit,
       Effect.flatMap((exit) => {
         // The gate's finalizer reports unwritten settlements.
         if (closed && Exit.isInterrupted(exit)) return Effect.void
-        unsettled.delete(one.ending.call)
-        one.admitted.ended(exit)
-        for (const tell of one.waiting) tell(exit)
-        if (Exit.isFailure(exit) && Cause.isDie(exit.cause)) return abandoned(one.ending, exit.cause)
+        unsettled.delete(unsettledCall.ending.call)
+        unsettledCall.admitted.ended(exit)
+        for (const tell of unsettledCall.waiting) tell(exit)
+        if (Exit.isFailure(exit) && Cause.isDie(exit.cause)) return logAbandoned(unsettledCall.ending, exit.cause)
         return unsettled.size === 0 ? Effect.logWarning("all pending settlements are written") : Effect.void
       })
     )
 
-  const waited = (one: Unsettled): Effect.Effect<Receipt, Conflict | BooksUnavailable> =>
+  const awaitSettlement = (unsettledCall: Unsettled): Effect.Effect<Receipt, Conflict | BooksUnavailable> =>
     Effect.flatMap(OnLateSettlement, (onLate) =>
       Effect.async((resume) => {
         const late = () => (onLate === undefined ? resume(new BooksUnavailable({ maybe_written: true })) : onLate())
         // Use real time, because the client waits even if a test controls the clock.
-        const timer = setTimeout(late, Math.max(0, patience - (performance.now() - one.ending.since)))
-        one.waiting.push((exit) => {
+        const timer = setTimeout(late, Math.max(0, patience - (performance.now() - unsettledCall.ending.since)))
+        unsettledCall.waiting.push((exit) => {
           clearTimeout(timer)
           resume(exit)
         })
@@ -403,7 +403,7 @@ const make = Effect.gen(function* () {
   }
 
   // Callbacks, because each additional fiber step costs every call a third of a microsecond.
-  const meter = <A, E, R>(claim: Claim, call: Asked<A, E, R>["call"]) =>
+  const meter = <A, E, R>(claim: Claim, call: IncomingCall<A, E, R>["call"]) =>
     Effect.uninterruptible(
       Effect.suspend(() =>
         claim.request_id === undefined
@@ -414,23 +414,25 @@ const make = Effect.gen(function* () {
 
   const admit = <A, E, R>(
     claim: Claim,
-    call: Asked<A, E, R>["call"],
+    call: IncomingCall<A, E, R>["call"],
     request_id: string | undefined
   ): Effect.Effect<A, E | GateRefusal, R> => {
     const { caller, model } = claim
     if (!mayCall(caller, model)) {
       const problem = new ModelNotAllowed({ model, allowed_models: caller.allowed_models ?? [] })
-      return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, 0, problem), problem)
+      return Effect.zipRight(logProblem(refusedCall, factsOf(claim), request_id, 0, problem), problem)
     }
     const now = clock.unsafeCurrentTimeMillis()
     const id = Ids.at("call", now)
-    const from = (sources: ReadonlyArray<Source>) => reserve({ claim, call, id, now, request_id, sources })
+    const reserveFrom = (sources: ReadonlyArray<Source>) => reserve({ claim, call, id, now, request_id, sources })
     const sources = payers(caller)
-    return isDone(sources) ? from(sources.value) : Effect.flatMap(sources, from)
+    return isDone(sources) ? reserveFrom(sources.value) : Effect.flatMap(sources, reserveFrom)
   }
 
-  const reserve = <A, E, R>(asked: Asked<A, E, R>): Effect.Effect<A, E | GateRefusal | BooksUnavailable, R> => {
-    const { claim, id, sources } = asked
+  const reserve = <A, E, R>(
+    incoming: IncomingCall<A, E, R>
+  ): Effect.Effect<A, E | GateRefusal | BooksUnavailable, R> => {
+    const { claim, id, sources } = incoming
     const { beside, enough, least, most, tokens } = claim
     // From here on, the call counts as open. A client that disconnects during the reservation does not stop the call.
     fibers.begin()
@@ -448,25 +450,27 @@ const make = Effect.gen(function* () {
     return Effect.matchCauseEffect(
       writer.submit({ postings: [posting], statements: beside === undefined ? none : beside(id) }),
       {
-        onSuccess: ([reserved]) => proceed(asked, reserved),
+        onSuccess: ([reserved]) => proceed(incoming, reserved),
         onFailure: (cause) => {
           fibers.end()
-          return cause._tag === "Fail" ? unreserved(asked, cause.error) : Effect.failCause(cause as Cause.Cause<never>)
+          return cause._tag === "Fail"
+            ? refuseReservation(incoming, cause.error)
+            : Effect.failCause(cause as Cause.Cause<never>)
         }
       }
     )
   }
 
-  const unreserved = (
-    { claim, id, now, request_id, sources }: Asked<unknown, unknown, unknown>,
+  const refuseReservation = (
+    { claim, id, now, request_id, sources }: IncomingCall<unknown, unknown, unknown>,
     refusal: RefusalByPosting["Reserve"] | Conflict | BooksUnavailable
   ): Effect.Effect<never, Exclude<GateRefusal, ModelNotAllowed>> => {
     // A statement of `beside` did not match its rows. The client can retry the entire request.
     if (refusal._tag === "Conflict") return new BooksUnavailable()
     if (refusal._tag !== "BooksUnavailable") {
-      const problem = refused(refusal, claim.least, sources, now)
+      const problem = refusalProblem(refusal, claim.least, sources, now)
       const millis = clock.unsafeCurrentTimeMillis() - now
-      return Effect.zipRight(told(refusedCall, factsOf(claim), request_id, millis, problem), Effect.fail(problem))
+      return Effect.zipRight(logProblem(refusedCall, factsOf(claim), request_id, millis, problem), Effect.fail(problem))
     }
     // The reservation might be written. If so, release it as soon as possible.
     if (refusal.maybe_written) {
@@ -476,21 +480,24 @@ const make = Effect.gen(function* () {
     return refusal
   }
 
-  const proceed = <A, E, R>(asked: Asked<A, E, R>, { amount, source, within }: ResultByPosting["Reserve"]) => {
-    const { call, claim, id, now, request_id } = asked
+  const proceed = <A, E, R>(
+    incoming: IncomingCall<A, E, R>,
+    { amount, source, within }: ResultByPosting["Reserve"]
+  ) => {
+    const { call, claim, id, now, request_id } = incoming
     const admitted = new Admitted(id, now, source, amount, books, request_id, factsOf(claim))
     admitted.within = within
     // Suspend, so that an error thrown by the host's function also ends the call.
     const called = Effect.suspend(() => call(admitted))
-    if (!tracing) return ended(admitted, called)
+    if (!tracing) return runAdmitted(admitted, called)
     return Effect.flatMap(CallSpan.begin(claim.endpoint, claim.model, claim.provider), (span) => {
       admitted.span = span
-      return ended(admitted, span === undefined ? called : span.around(called))
+      return runAdmitted(admitted, span === undefined ? called : span.around(called))
     })
   }
 
   /** Runs the call, and settles it as a failure if it fails without an outcome. */
-  const ended = <A, E, R>(admitted: Admitted, called: Effect.Effect<Metered<A>, E, R>): Effect.Effect<A, E, R> =>
+  const runAdmitted = <A, E, R>(admitted: Admitted, called: Effect.Effect<Metered<A>, E, R>): Effect.Effect<A, E, R> =>
     Effect.matchCauseEffect(called, {
       onSuccess: ({ value }) => {
         fibers.end()
@@ -638,13 +645,13 @@ const loggedRequest = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (
 
 /** A placeholder for the payer in receipts that no code reads. */
 const noPayer: Source = { billing_account_id: "", tenant_id: "", kind: "own", why: "own" }
-const nothing: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPayer }
+const emptyReceipt: Receipt = { usage_id: "", charged: 0n, balance: 0n, payer: noPayer }
 
 /** The prefix of a held call's run. The admitting run's name follows. */
-const held = "held"
-const heldBy = (run: string): string => `${held} ${run}`
+const heldPrefix = "held"
+const heldBy = (run: string): string => `${heldPrefix} ${run}`
 /** Returns whether a run's name marks a held call. Earlier versions wrote only the prefix. */
-const isHeld = (run: string): boolean => run.startsWith(held)
+const isHeld = (run: string): boolean => run.startsWith(heldPrefix)
 
 const reclaimPause = Duration.minutes(1)
 
@@ -666,7 +673,7 @@ interface Unsettled {
 }
 
 /** A call before its reservation. */
-interface Asked<A, E, R> {
+interface IncomingCall<A, E, R> {
   readonly claim: Claim
   readonly call: (admission: Admission) => Effect.Effect<Metered<A>, E, R>
   readonly id: string
@@ -693,7 +700,7 @@ interface Books {
   readonly recorded: (ending: Ending) => Effect.Effect<Receipt, BooksUnavailable>
   readonly writeLater: (admitted: Admitted, ending: Ending) => Effect.Effect<Receipt, Conflict | BooksUnavailable>
   readonly fibers: FiberPool.FiberPool
-  readonly to_its_end: ToItsEnd
+  readonly to_its_end: ReadToEnd
 }
 
 /** Returns the receipt of a settlement, an empty one for a held call, or `undefined` if the call had already been settled. */
@@ -701,11 +708,11 @@ const receiptIn = ([result]: ReadonlyArray<Result>, { payer = noPayer, posting }
   result?._tag === "Settled"
     ? { usage_id: result.usage_id, charged: result.collected, balance: result.balance, payer }
     : posting === undefined
-      ? nothing
+      ? emptyReceipt
       : undefined
 
 /** Logs a settlement that is no longer retried, so that the operator can follow up on its cost. */
-const abandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Cause.empty): Effect.Effect<void> =>
+const logAbandoned = ({ call, posting }: Ending, cause: Cause.Cause<unknown> = Cause.empty): Effect.Effect<void> =>
   Effect.logFatal("a settlement was not written", ...(Cause.isEmpty(cause) ? [] : [cause])).pipe(
     Effect.annotateLogs(
       posting === undefined
@@ -741,7 +748,7 @@ class Admitted implements Admission {
   /** Present if traces are collected. */
   span: CallSpan.CallSpan | undefined
   /** Present if a budget concerns the call. */
-  within: Within | undefined
+  within: BudgetAllowance | undefined
 
   constructor(
     call: string,
@@ -765,7 +772,7 @@ class Admitted implements Admission {
 
   tell(message: string, problem: unknown): Effect.Effect<void> {
     const { at, books, facts, request_id } = this
-    return facts === undefined ? Effect.void : told(message, facts, request_id, books.now() - at, problem)
+    return facts === undefined ? Effect.void : logProblem(message, facts, request_id, books.now() - at, problem)
   }
 
   get tokens(): number | undefined {
@@ -784,14 +791,14 @@ class Admitted implements Admission {
 
   get barred(): BudgetExceeded | RateLimitReached | undefined {
     const refusal = this.within?.refusal
-    return refusal === undefined ? undefined : short(refusal, this.books.now())
+    return refusal === undefined ? undefined : shortageProblem(refusal, this.books.now())
   }
 
   goesOn(problem: { readonly _tag: string }): Effect.Effect<void> {
     return this.tell("a call moves to its next upstream", problem)
   }
 
-  get to_its_end(): ToItsEnd {
+  get to_its_end(): ReadToEnd {
     return this.books.to_its_end
   }
 
@@ -857,7 +864,7 @@ class Admitted implements Admission {
       return Effect.map(this.books.writeLater(this, ending), use)
     const exit = Exit.failCause(cause) as Exit.Exit<never, Conflict>
     this.ended(exit)
-    return cause._tag === "Fail" ? exit : Effect.zipRight(abandoned(ending, cause), exit)
+    return cause._tag === "Fail" ? exit : Effect.zipRight(logAbandoned(ending, cause), exit)
   }
 
   /** Called once the settlement is written or rejected. A call stays open if its settlement is rejected or if the call is only held. */
@@ -926,14 +933,14 @@ class Admitted implements Admission {
   }
 }
 
-const refused = (
+const refusalProblem = (
   refusal: RefusalByPosting["Reserve"],
   required: Nano,
   sources: ReadonlyArray<Source>,
   now: number
 ): InsufficientCredits | BudgetExceeded | RateLimitReached => {
   const payer = sources[0]!.billing_account_id
-  if (refusal._tag === "BudgetReached") return short(refusal, now)
+  if (refusal._tag === "BudgetReached") return shortageProblem(refusal, now)
   if (refusal._tag === "LimitReached")
     return new InsufficientCredits({ available: refusal.available, required, payer, reason: "key_limit" })
   // If the caller's own account is missing or inactive, the gate refuses without trying other payers.
@@ -948,7 +955,7 @@ const refused = (
 }
 
 /** Builds a budget's refusal: 429 if the budget limits open calls, or tokens or requests per minute or hour; otherwise 402. */
-const short = (
+const shortageProblem = (
   { budget, left, limit, name, of_everyone, period, renews_at, unit }: Shortage,
   now: number
 ): BudgetExceeded | RateLimitReached => {

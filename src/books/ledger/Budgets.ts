@@ -3,7 +3,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { budgetOf, selection } from "./rows/Budgets.ts"
 import type { BudgetRow } from "./rows/Budgets.ts"
-import { standingAt } from "./rules/Budget.ts"
+import { budgetAt } from "./rules/Budget.ts"
 import type { Budget } from "./rules/Budget.ts"
 import type { Limit, LimitPeriod } from "./rules/Transaction.ts"
 
@@ -12,7 +12,7 @@ const rowsOf = (sql: SqlClient, where: string, params: ReadonlyArray<unknown>, n
     Effect.orDie(
       sql.unsafe<BudgetRow>(`SELECT ${selection} FROM tollgate_ledger_budgets WHERE ${where} ORDER BY id`, params)
     ),
-    (rows) => rows.map((row) => standingAt(budgetOf(row), now))
+    (rows) => rows.map((row) => budgetAt(budgetOf(row), now))
   )
 
 /** Reads budgets by id, in their state at `now`. Unknown ids are omitted. */

@@ -218,7 +218,7 @@ const totals = ({ sql }: Parts): LedgerContract["totals"] =>
       SELECT CAST(COALESCE(SUM(amount), 0) AS TEXT) AS reserved, count(*) AS calls, min(at) AS oldest
       FROM tollgate_ledger_reservations`
     const verification = yield* Verifications.last(sql)
-    const held = verification?.findings === 0 ? verification : yield* Verifications.lastHeld(sql)
+    const held = verification?.findings === 0 ? verification : yield* Verifications.lastClean(sql)
     return {
       reserved: fromRow(open!.reserved),
       escrowed: fromRow(escrow!.escrowed),

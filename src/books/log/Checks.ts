@@ -1,7 +1,7 @@
 /** Invariants of the log: each entry up to the head has a leaf, there are no other leaves, and the checkpoints are valid. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
-import { pieceSize, turn } from "../../kernel/Pieces.ts"
+import { sliceSize, turn } from "../../kernel/Pieces.ts"
 import { entriesAfter } from "../ledger/rows/EntriesInOrder.ts"
 import type { LoggedEntry } from "../ledger/rows/EntriesInOrder.ts"
 import { findingsMax } from "../ledger/rules/Check.ts"
@@ -156,7 +156,7 @@ const treeFaults = Effect.fnUntraced(function* (sql: SqlClient) {
   let edge = Tree.emptyEdge
   let seq = 0
   for (;;) {
-    const entries = yield* entriesAfter(sql, seq, head.entry, pieceSize)
+    const entries = yield* entriesAfter(sql, seq, head.entry, sliceSize)
     if (entries.length === 0) break
     const texts = entries.map((entry) => leafOf(head.salt, entry, Forms.formIn(ranges, entry.seq)))
     const made = Tree.append(edge, Buffer.concat(texts.map(Tree.leafHash)))

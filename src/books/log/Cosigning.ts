@@ -37,7 +37,7 @@ export type WitnessReply =
   | { readonly _tag: "Failed"; readonly reason: string }
 
 /** Sends the body of an `add-checkpoint` request to a witness. */
-export type AskWitness = (witness: Witness, body: string) => Effect.Effect<WitnessReply>
+export type SendToWitness = (witness: Witness, body: string) => Effect.Effect<WitnessReply>
 
 /** A witness's state, for the metrics. */
 export interface WitnessFigures {
@@ -53,7 +53,7 @@ export interface CosigningContract {
    * Sends the newest checkpoint to the witnesses that have not cosigned it, except those that pause after a failure. Returns the number of new
    * cosignatures; `undefined` if every witness has cosigned or the log is empty.
    */
-  readonly round: (ask: AskWitness) => Effect.Effect<number | undefined, BooksUnavailable>
+  readonly round: (ask: SendToWitness) => Effect.Effect<number | undefined, BooksUnavailable>
   /** Ends the conflicts of removed witnesses. Without witnesses, deletes the published checkpoint. */
   readonly dismiss: Effect.Effect<void, BooksUnavailable>
   readonly figures: Effect.Effect<ReadonlyArray<WitnessFigures>>
@@ -64,7 +64,7 @@ export class Cosigning extends Context.Tag("tollgate/log/Cosigning")<Cosigning, 
 }
 
 /** How long the newest checkpoint waits for cosignatures before it is published without them, in milliseconds. */
-const patience = 10_000
+const cosignTimeout = 10_000
 /** The pause after a failure, in milliseconds. It doubles from the first value to the last. */
 const pauseFirst = 1_000
 const pauseLast = 60_000
@@ -129,7 +129,7 @@ const roundOf =
       const round = yield* begun(parts, published)
       if (round === undefined) return undefined
       const before = round.lines.length
-      yield* Effect.forEach(yield* due(parts, round), (witness) => asked(parts, round, witness, ask), {
+      yield* Effect.forEach(yield* due(parts, round), (witness) => requestCosignature(parts, round, witness, ask), {
         concurrency: "unbounded",
         discard: true
       })
@@ -184,7 +184,12 @@ const due = Effect.fnUntraced(function* ({ settings, sql, state }: Parts, { line
 })
 
 /** Sends the checkpoint to a witness until it cosigns, rejects it or fails. */
-const asked = Effect.fnUntraced(function* (parts: Parts, round: Round, witness: Witness, ask: AskWitness) {
+const requestCosignature = Effect.fnUntraced(function* (
+  parts: Parts,
+  round: Round,
+  witness: Witness,
+  ask: SendToWitness
+) {
   const { head } = round
   const state = parts.state.get(witness.verifier)!
   for (let i = 0; i < requestsMax; i++) {
@@ -192,16 +197,17 @@ const asked = Effect.fnUntraced(function* (parts: Parts, round: Round, witness: 
     if (size > head.edge.size) return yield* longer(parts, round, witness, size)
     const proof = yield* Effect.orDie(Head.roots(parts.sql, Tree.consistencyRanges(size, head.edge.size)))
     const reply = yield* ask(witness, bodyOf(size, proof, head.checkpoint))
-    if (reply._tag === "Cosigned") return yield* cosigned(parts, round, witness, reply.lines)
-    if (reply._tag === "Failed") return yield* failed(parts, witness, reply.reason)
+    if (reply._tag === "Cosigned") return yield* recordCosignature(parts, round, witness, reply.lines)
+    if (reply._tag === "Failed") return yield* reportFailure(parts, witness, reply.reason)
     if (reply._tag === "Inconsistent")
-      return yield* contradicted(parts, witness, `it refuses the proof that the log of ${size} entries grew`)
+      return yield* recordConflict(parts, witness, `it refuses the proof that the log of ${size} entries grew`)
     if (reply.size === size && size === head.edge.size)
-      return yield* contradicted(parts, witness, `it knows another root of the log of ${size} entries`)
-    if (reply.size === size) return yield* failed(parts, witness, `it refuses the size ${size} that it states itself`)
+      return yield* recordConflict(parts, witness, `it knows another root of the log of ${size} entries`)
+    if (reply.size === size)
+      return yield* reportFailure(parts, witness, `it refuses the size ${size} that it states itself`)
     state.size = reply.size
   }
-  yield* failed(parts, witness, "it states another size each time")
+  yield* reportFailure(parts, witness, "it states another size each time")
 })
 
 const bodyOf = (old: number, proof: ReadonlyArray<Uint8Array>, checkpoint: string): string =>
@@ -211,15 +217,15 @@ const bodyOf = (old: number, proof: ReadonlyArray<Uint8Array>, checkpoint: strin
 const longer = Effect.fnUntraced(function* (parts: Parts, { head }: Round, witness: Witness, size: number) {
   const newest = yield* Effect.orDie(Head.readShort(parts.sql))
   if ((newest?.size ?? 0) >= size) return
-  yield* contradicted(parts, witness, `it knows ${size} entries, but the log has only ${head.edge.size}`)
+  yield* recordConflict(parts, witness, `it knows ${size} entries, but the log has only ${head.edge.size}`)
   // Ask for the size again next time, because the witness's operator might reset it.
   parts.state.get(witness.verifier)!.size = 0
 })
 
-const cosigned = Effect.fnUntraced(function* (parts: Parts, round: Round, witness: Witness, reply: string) {
+const recordCosignature = Effect.fnUntraced(function* (parts: Parts, round: Round, witness: Witness, reply: string) {
   const { head, text } = round
   const line = reply.split("\n").find((one) => Note.cosignedAt(one, text, witness.key) !== undefined)
-  if (line === undefined) return yield* failed(parts, witness, "its reply has no valid cosignature by its key")
+  if (line === undefined) return yield* reportFailure(parts, witness, "its reply has no valid cosignature by its key")
   const now = yield* Clock.currentTimeMillis
   const { size } = head.edge
   const state = parts.state.get(witness.verifier)!
@@ -256,7 +262,7 @@ const withoutEnough = Effect.fnUntraced(function* (
   if (round.lines.length >= settings.required) return
   // While the log does not grow, no cosignatures are missing.
   const since = Math.max(round.cosigned_at, waiting.since ?? 0)
-  if ((yield* Clock.currentTimeMillis) - since < patience) return
+  if ((yield* Clock.currentTimeMillis) - since < cosignTimeout) return
   yield* write(writer, Published.publishing({ ...publishedOf(round), cosigned_at: published?.cosigned_at ?? 0 }))
 })
 
@@ -268,7 +274,7 @@ const pause = Effect.fnUntraced(function* ({ state }: Parts, { verifier }: Witne
   found.failures++
 })
 
-const failed = (parts: Parts, witness: Witness, reason: string) =>
+const reportFailure = (parts: Parts, witness: Witness, reason: string) =>
   Effect.zipRight(
     pause(parts, witness),
     Effect.logWarning("a witness does not cosign the log").pipe(
@@ -276,7 +282,7 @@ const failed = (parts: Parts, witness: Witness, reason: string) =>
     )
   )
 
-const contradicted = Effect.fnUntraced(function* (parts: Parts, witness: Witness, conflict: string) {
+const recordConflict = Effect.fnUntraced(function* (parts: Parts, witness: Witness, conflict: string) {
   yield* pause(parts, witness)
   yield* Effect.logError("a witness contradicts the log of charges").pipe(
     Effect.annotateLogs({ witness: witness.key.name, reason: conflict })

@@ -103,7 +103,7 @@ const buildOf = (parts: Parts): LiabilitiesContract["build"] =>
   Effect.gen(function* (): Effect.fn.Return<Duration.DurationInput | undefined, BooksUnavailable> {
     const now = yield* Clock.currentTimeMillis
     const newest = yield* Effect.orDie(Rows.newestDay(parts.sql))
-    if (newest !== undefined && newest.statement === null) return yield* finished(parts, newest)
+    if (newest !== undefined && newest.statement === null) return yield* finishDay(parts, newest)
     const last = toDay(now - closesAfter - dayMillis)
     const next = newest === undefined ? last : toDay(parse(newest.day)! + dayMillis)
     if (next > last) return Math.min(pauseMax, parse(next)! + dayMillis + closesAfter - now)
@@ -112,7 +112,7 @@ const buildOf = (parts: Parts): LiabilitiesContract["build"] =>
     const isOurs = yield* tryWrite(parts.writer, Rows.beginning(begun))
     // Another node is building the day.
     if (!isOurs) return pauseBehind
-    return yield* finished(parts, { ...begun, statement: null })
+    return yield* finishDay(parts, { ...begun, statement: null })
   })
 
 /** Finds a day's last entry; `undefined` while the log might lack entries of the day. */
@@ -127,7 +127,7 @@ const endOf = Effect.fnUntraced(function* ({ sql }: Parts, day: string) {
 })
 
 /** Adds the missing blocks, then the statement. Returns the pause. */
-const finished = Effect.fnUntraced(function* (
+const finishDay = Effect.fnUntraced(function* (
   parts: Parts,
   day: Day
 ): Effect.fn.Return<Duration.DurationInput, BooksUnavailable> {

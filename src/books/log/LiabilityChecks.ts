@@ -1,7 +1,7 @@
 /** Invariants of proofs of liabilities: their statements and blocks, compared with the ledger's balances at the end of each day. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
-import { pieceSize, turn } from "../../kernel/Pieces.ts"
+import { sliceSize, turn } from "../../kernel/Pieces.ts"
 import { accountsAfter, movementsAfter } from "../ledger/rows/ClosingBalances.ts"
 import type { ClosingBalance } from "../ledger/rows/ClosingBalances.ts"
 import { findingsMax } from "../ledger/rules/Check.ts"
@@ -89,10 +89,10 @@ const blockFaults = Effect.fnUntraced(function* (sql: SqlClient, salt: string, d
     n++
   }
   for (let last = 0; ;) {
-    const accounts = yield* accountsAfter(sql, last, pieceSize)
+    const accounts = yield* accountsAfter(sql, last, sliceSize)
     waiting.push(...accounts.flatMap(({ id, number }) => balances.of(id, number) ?? []))
     for (; waiting.length >= tileWidth; waiting = waiting.slice(tileWidth)) compare(waiting.slice(0, tileWidth))
-    if (accounts.length < pieceSize) break
+    if (accounts.length < sliceSize) break
     last = accounts.at(-1)!.number
     yield* turn
   }
@@ -121,7 +121,7 @@ const dayFaults = Effect.fnUntraced(function* (sql: SqlClient) {
     faults.push(...(yield* statementFaults(sql, day)))
     if (head === undefined) continue
     for (;;) {
-      const movements = yield* movementsAfter(sql, seq, day.entry, pieceSize)
+      const movements = yield* movementsAfter(sql, seq, day.entry, sliceSize)
       for (const { account, amount, balance, entry, seq } of movements) {
         if (account !== null) balances.enter(account, entry, balance, amount)
         else if (faults.length < findingsMax)

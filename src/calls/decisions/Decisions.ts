@@ -12,7 +12,7 @@ import { usageOf } from "../../kernel/Ids.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { affordable, charge } from "../../kernel/Price.ts"
-import { usualAnswer } from "../../kernel/Room.ts"
+import { usualResponseBytes } from "../../kernel/Room.ts"
 import type { Room } from "../../kernel/Room.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
@@ -130,7 +130,7 @@ const decide = (parts: Parts): DecisionsContract["decide"] => {
   const { gate, model, price, upstream } = parts
   return ({ beside, caller, endpoint = "decisions", request, request_id, room }) =>
     Effect.flatMap(bodyFor(request, model), (body) => {
-      if (room?.reserve(usualAnswer) === false) return new Busy({ retry_after: busyFor })
+      if (room?.reserve(usualResponseBytes) === false) return new Busy({ retry_after: busyFor })
       const tokens = tokensMax(model, Buffer.byteLength(body))
       return gate.meter(
         {

@@ -40,7 +40,7 @@ import type { JsonOutline } from "../../kernel/JsonOutline.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import * as Labels from "../../kernel/Labels.ts"
 import { hashOf } from "../metered/TextHash.ts"
-import { usualAnswer } from "../../kernel/Room.ts"
+import { usualResponseBytes } from "../../kernel/Room.ts"
 import type { Room } from "../../kernel/Room.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
@@ -485,7 +485,7 @@ const metered = <Prompt, A>(setup: Setup, protocol: Protocol, form: Form<A>) => 
     const offered = offerAt(setup, found, extras, factors.of(call.caller.tenant_id))
     const { model, price } = Effect.isEffect(offered) ? yield* offered : offered
 
-    if (call.room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
+    if (call.room?.reserve(usualResponseBytes) === false) return yield* new Busy({ retry_after: busyFor })
     const fallbacks = fallbacksOf(setup, protocol, model, prompt, call.caller)
     const claimed = claimedOf(model, ways, fallbacks)
     const { enough, least, most, tokens } = boundOf(model, prompt)

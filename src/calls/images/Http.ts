@@ -14,7 +14,7 @@ import { Busy, busyFor } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
-import { usualAnswer } from "../../kernel/Room.ts"
+import { usualResponseBytes } from "../../kernel/Room.ts"
 import type { Room } from "../../kernel/Room.ts"
 import { UpstreamFailed, UpstreamRejected } from "../../upstream/wire/Problems.ts"
 import { namesOf } from "../../upstream/models/Provider.ts"
@@ -127,7 +127,7 @@ const withRoom = <A, E>(
   use: (room: Room) => Effect.Effect<A, E>
 ): Effect.Effect<A, E | Busy> =>
   inbound.withRoom((room): Effect.Effect<A, E | Busy> =>
-    response_format === "b64_json" && !room.reserve(usualAnswer) ? new Busy({ retry_after: busyFor }) : use(room)
+    response_format === "b64_json" && !room.reserve(usualResponseBytes) ? new Busy({ retry_after: busyFor }) : use(room)
   )
 
 /** Returns the price of one edited image at each provider and size. */

@@ -13,7 +13,7 @@ import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { Caller } from "../../kernel/Caller.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
-import { usualAnswer } from "../../kernel/Room.ts"
+import { usualResponseBytes } from "../../kernel/Room.ts"
 import type { Room } from "../../kernel/Room.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
 import { tooLong } from "../../upstream/models/Failover.ts"
@@ -76,7 +76,7 @@ const make = Effect.gen(function* () {
   const search: SearchContract["search"] = Effect.fnUntraced(function* (call) {
     const { caller, query, request_id, room } = call
     const provider = yield* pick(providers, query.provider)
-    if (room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
+    if (room?.reserve(usualResponseBytes) === false) return yield* new Busy({ retry_after: busyFor })
     const depth = query.search_depth || defaultDepth
     const price = priceOf(provider, depth)
     const cost = charge([{ units: 1, price }])

@@ -14,7 +14,7 @@ import type { Caller } from "../../kernel/Caller.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
-import { usualAnswer } from "../../kernel/Room.ts"
+import { usualResponseBytes } from "../../kernel/Room.ts"
 import type { Room } from "../../kernel/Room.ts"
 import type { BooksUnavailable } from "../../books/ledger/rules/Problems.ts"
 import { PriceVersions } from "../../books/prices/PriceVersions.ts"
@@ -184,7 +184,7 @@ const metered = Effect.fnUntraced(function* (parts: Parts, call: TranscriptionCa
   if (bytes > fileBytesMax) return yield* new AudioTooLarge()
   const seconds = yield* Effect.promise(() => secondsIn(call.audio))
   const extent = extentOf(bytes, seconds, model.max_seconds)
-  if (call.room?.reserve(usualAnswer) === false) return yield* new Busy({ retry_after: busyFor })
+  if (call.room?.reserve(usualResponseBytes) === false) return yield* new Busy({ retry_after: busyFor })
   const bound = most(extent, model)
   const claim = {
     caller: call.caller,

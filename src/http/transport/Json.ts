@@ -1,7 +1,7 @@
 /** Reads and writes JSON. Numbers keep all their digits, and no text blocks the event loop for long. */
 import { Either } from "effect"
 import { parse as parseLossless } from "lossless-json"
-import { Decimal, mark, unmarked } from "../../kernel/Decimal.ts"
+import { Decimal, mark, restoreDecimals } from "../../kernel/Decimal.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { exceeded } from "../../kernel/JsonText.ts"
 
@@ -10,7 +10,7 @@ import { exceeded } from "../../kernel/JsonText.ts"
 /** Restores all digits of numbers in a response written by `JSON.stringify`. */
 export const written = (bytes: Uint8Array): Uint8Array => {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  return text.includes(mark) ? Buffer.from(unmarked(text.toString())) : bytes
+  return text.includes(mark) ? Buffer.from(restoreDecimals(text.toString())) : bytes
 }
 
 // ---- requests ---------------------------------------------------------------------------------------------------------------

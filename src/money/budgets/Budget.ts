@@ -1,6 +1,6 @@
 /** Schemas for a tenant's budgets. */
 import { Schema } from "effect"
-import { standingAt, renewsAt } from "../../books/ledger/rules/Budget.ts"
+import { budgetAt, renewsAt } from "../../books/ledger/rules/Budget.ts"
 import type * as Ledger from "../../books/ledger/rules/Budget.ts"
 import { Amount } from "../../kernel/Amount.ts"
 import { AccountId, ApplicationId } from "../../kernel/Ids.ts"
@@ -165,7 +165,7 @@ export const BudgetList = Schema.Struct({ budgets: Schema.Array(Budget) }).annot
 export type OpenRaise = Budget["raises"][number]
 
 export const shown = (stored: Ledger.Budget, raises: ReadonlyArray<OpenRaise>, now: number): Budget => {
-  const budget = standingAt(stored, now)
+  const budget = budgetAt(stored, now)
   const { applies_to, by_operator, created_at, created_by, limit, mode, name, notify_at, period } = budget.terms
   return {
     id: budget.id as BudgetId,

@@ -1,7 +1,7 @@
 /** Sends the log's checkpoints to the configured witnesses, in a loop. `books/log/Cosigning` decides what to send and what a reply means. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { Cosigning } from "../../books/log/Cosigning.ts"
-import type { AskWitness, WitnessFigures } from "../../books/log/Cosigning.ts"
+import type { SendToWitness, WitnessFigures } from "../../books/log/Cosigning.ts"
 import { LogSettings } from "../../books/log/Settings.ts"
 import * as Loop from "../../kernel/Loop.ts"
 import { connect } from "../../upstream/witnesses/AddCheckpoint.ts"
@@ -29,7 +29,7 @@ const make = Effect.gen(function* () {
       Effect.map(connect(url), (send) => [verifier, send] as const)
     )
   )
-  const ask: AskWitness = ({ verifier }, body) => ways.get(verifier)!(body)
+  const ask: SendToWitness = ({ verifier }, body) => ways.get(verifier)!(body)
   let isDismissed = false
   /** When the last checkpoint was sent. */
   let sent = 0

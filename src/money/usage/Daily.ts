@@ -23,7 +23,7 @@ const make = Effect.gen(function* () {
   const alone = yield* Effect.makeSemaphore(1)
 
   const sums: DailyContract["sums"] = Effect.fn("Daily.sums")(function* (days) {
-    const { end, sums } = yield* ProviderTotals.kept(sql, days)
+    const { end, sums } = yield* ProviderTotals.storedTotals(sql, days)
     const behind = { from: end + 1, to: (yield* ProviderTotals.lastRow(sql)) + 1 }
     return ProviderTotals.together([...sums, ...(yield* ProviderTotals.among(sql, behind, days))]).toSorted(
       (a, b) => a.day - b.day || compare(a.provider, b.provider) || compare(a.model, b.model)

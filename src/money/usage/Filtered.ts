@@ -9,7 +9,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Effect, Schema } from "effect"
 import { billingAccountOf } from "../../kernel/Ids.ts"
 import type { TenantId } from "../../kernel/Ids.ts"
-import { inPieces, turn } from "../../kernel/Pieces.ts"
+import { inSlices, turn } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import { cover, fanOut, sizes } from "../../books/ledger/totals/SortedIndex.ts"
 import type { Run, Written } from "../../books/ledger/totals/SortedIndex.ts"
@@ -151,7 +151,7 @@ const matching = Effect.fnUntraced(function* (
 ) {
   const allowed = JSON.stringify([...dimensions])
   const ended = success === undefined ? sql.literal("") : sql`AND r.success = ${Number(success)}`
-  const pieces = yield* inPieces(
+  const pieces = yield* inSlices(
     range,
     (piece) => sql<{ readonly number: number }>`SELECT r.number FROM ${numbers.among(tenant, piece)}
         AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed})) ${ended} ORDER BY r.number`

@@ -1,7 +1,7 @@
 /** Computes rollups filtered by labels. The sums come from records, because the stored rollups contain no labels. */
 import { Effect } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
-import { allInPieces } from "../../kernel/Pieces.ts"
+import { allInSlices } from "../../kernel/Pieces.ts"
 import { dimensionsBy, dimensionsPaid, placesOf, wantedIn } from "./Filtered.ts"
 import type { Filter, LabelFilter, Parts } from "./Filtered.ts"
 import { dayOfRecord, periodOf, pointOf, recordColumns, sumSelection, together } from "./Points.ts"
@@ -31,7 +31,7 @@ const read = Effect.fnUntraced(function* (
 ) {
   const { numbers, sql } = parts
   const range = yield* numbers.range(tenant, wholeDays(window))
-  const rows = yield* allInPieces(
+  const rows = yield* allInSlices(
     yield* placesOf(parts, tenant, range, dimensions),
     (piece) => sql<Row>`SELECT account_id, ${periodOf(sql, rollup)} AS timestamp, ${sql.literal(sumSelection)} FROM (
         SELECT d.account_id, ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)}
@@ -53,7 +53,7 @@ export const summary = Effect.fnUntraced(function* (parts: Parts, tenant: Tenant
   const dimensions = yield* dimensionsBy(sql, tenant, filter)
   if (dimensions.size === 0) return []
   const places = yield* placesOf(parts, tenant, yield* numbers.range(tenant, window), dimensions)
-  const rows = yield* allInPieces(
+  const rows = yield* allInSlices(
     places,
     (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
         SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${numbers.described(tenant, piece)}

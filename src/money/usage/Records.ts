@@ -21,7 +21,7 @@ import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { paginated } from "../../kernel/Page.ts"
 import type { PageOf } from "../../kernel/Page.ts"
-import { inPieces } from "../../kernel/Pieces.ts"
+import { inSlices } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import type { TokenDetails } from "../../kernel/TokenDetails.ts"
 import { vendorRequestsOf } from "../../kernel/VendorRequests.ts"
@@ -283,7 +283,7 @@ const firstOf = Effect.fnUntraced(function* (
       if (read.length > 0) best = merge(best, read, direction, wanted)
     })
   }
-  yield* Effect.forEach(ranges, (range) => inPieces(range, piece), { discard: true })
+  yield* Effect.forEach(ranges, (range) => inSlices(range, piece), { discard: true })
   const ascending = direction === "desc" ? best.toReversed() : best
   return { values: ascending.map((place) => place.value), seqs: ascending.map((place) => place.seq) }
 })

@@ -146,7 +146,7 @@ interface Source {
 /** Finds the part of a source that is in the window. */
 const partOf = Effect.fnUntraced(function* ({ numbers, sql }: Parts, { end, start }: Buckets, source: Source) {
   const range = yield* numbers.range(source.tenant, { start, end })
-  const { rest, runs } = Totals.touching(range, yield* Totals.written(sql, source.tenant))
+  const { rest, runs } = Totals.overlappingRuns(range, yield* Totals.written(sql, source.tenant))
   return { ...source, runs, tail: yield* Totals.sumsAmong(sql, source.tenant, rest) }
 })
 

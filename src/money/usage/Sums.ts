@@ -7,7 +7,7 @@ import { billingAccountOf, tenantOf } from "../../kernel/Ids.ts"
 import type { AccountId, BillingAccountId, TenantId } from "../../kernel/Ids.ts"
 import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
-import { inPieces, turn } from "../../kernel/Pieces.ts"
+import { inSlices, turn } from "../../kernel/Pieces.ts"
 import type { Range } from "../../kernel/Pieces.ts"
 import { tailsOf, tailsWith } from "../../books/ledger/rows/RollupLag.ts"
 import * as KeyTotals from "../../books/ledger/totals/KeyTotals.ts"
@@ -156,7 +156,7 @@ const sumsOfKey = Effect.fnUntraced(function* (
   const found: Array<SumRow> = []
   for (const piece of short) found.push(...(yield* recordsOf(parts, caller, piece, application_id)))
   if (whole.length === 0) return found
-  const { end, sums } = yield* KeyTotals.kept(sql, application_id, whole)
+  const { end, sums } = yield* KeyTotals.storedTotals(sql, application_id, whole)
   const [start, last] = [Math.min(...whole.map((part) => part.start)), Math.max(...whole.map((part) => part.end))]
   const tail = yield* numbers.after(caller.tenant_id, end)
   const within = sql`AND r.at >= ${start} AND r.at < ${last}`
@@ -180,7 +180,7 @@ const recordsIn = Effect.fnUntraced(function* (
     application_id === undefined
       ? sql`+d.account_id = ${account_id}`
       : sql`+d.account_id = ${account_id} AND +d.application_id = ${application_id}`
-  const pieces = yield* inPieces(
+  const pieces = yield* inSlices(
     range,
     (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
           SELECT d.model, d.endpoint, ${sql.literal(recordColumns)}

@@ -9,7 +9,7 @@ import { lastRow } from "../../books/ledger/totals/ProviderTotals.ts"
 import { hour } from "../../kernel/Moment.ts"
 import { fromRow } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
-import { inPieces } from "../../kernel/Pieces.ts"
+import { inSlices } from "../../kernel/Pieces.ts"
 import type { TokenDetails } from "../../kernel/TokenDetails.ts"
 import { vendorRequestsOf } from "../../kernel/VendorRequests.ts"
 import type { VendorRequests } from "../../kernel/VendorRequests.ts"
@@ -67,7 +67,7 @@ export const eachVendorCall = (sql: SqlClient, from: number, to: number, use: (c
     const end = yield* lastRow(sql)
     const first = yield* firstRow(sql, from - slack, end)
     const last = yield* firstRow(sql, to + slack, end)
-    yield* inPieces({ from: first, to: last }, (piece) =>
+    yield* inSlices({ from: first, to: last }, (piece) =>
       Effect.map(
         sql<Row>`SELECT r.id AS usage_id, r.at, d.model, d.provider, r.prompt_tokens, r.completion_tokens, r.units,
             r.token_details, CAST(r.cost AS TEXT) AS cost, r.success, r.error_type, r.vendor_request

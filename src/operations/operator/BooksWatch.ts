@@ -23,7 +23,7 @@ export type LoadChecks = Effect.Effect<Effect.Effect<ReadonlyArray<Looked>, neve
 export const verifications = ({ sql, verifier }: Parts): Effect.Effect<Verifications> =>
   Effect.gen(function* () {
     const recent = yield* Verified.recent(sql, recentMax)
-    const held = yield* Verified.lastHeld(sql)
+    const held = yield* Verified.lastClean(sql)
     const newest = yield* Verified.newest(sql)
     return {
       running: verifier.running() ?? null,

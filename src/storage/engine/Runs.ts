@@ -87,7 +87,7 @@ const make = Effect.gen(function* () {
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       if (file !== "") removeEnded(file)
-      const lock = file === "" ? undefined : Lock.takeNew(lockOf(run))
+      const lock = file === "" ? undefined : Lock.acquireNew(lockOf(run))
       here.add(run)
       return lock
     }),
@@ -100,7 +100,7 @@ const make = Effect.gen(function* () {
   return {
     run,
     hasEnded: (name) =>
-      Effect.sync(() => !here.has(name) && (file === "" || !isRun(name) || !Lock.isTaken(lockOf(name))))
+      Effect.sync(() => !here.has(name) && (file === "" || !isRun(name) || !Lock.isLocked(lockOf(name))))
   } satisfies RunsContract
 })
 
@@ -111,6 +111,6 @@ const removeEnded = (file: string): void => {
   const prefix = `${basename(file)}.`
   for (const name of readdirSync(dirname(file))) {
     const run = name.slice(prefix.length)
-    if (name.startsWith(prefix) && isRun(run) && !here.has(run)) Lock.isTaken(`${file}.${run}`)
+    if (name.startsWith(prefix) && isRun(run) && !here.has(run)) Lock.isLocked(`${file}.${run}`)
   }
 }

@@ -64,7 +64,7 @@ const nameOf = (text: string): string | undefined => {
   return name
 }
 
-interface Asked {
+interface StatementConfig {
   readonly text: string
   readonly values?: ReadonlyArray<unknown> | undefined
   readonly rowMode?: string
@@ -80,11 +80,15 @@ class Connection extends TargetClient {
         : super.query(prepared({ text: asked, values }), callback)
     }
     // Query objects, such as cursors, submit themselves.
-    return super.query(typeof asked.submit === "function" ? asked : prepared(asked as Asked), values, callback)
+    return super.query(
+      typeof asked.submit === "function" ? asked : prepared(asked as StatementConfig),
+      values,
+      callback
+    )
   }
 }
 
-const prepared = (asked: Asked): QueryConfig & { rowMode?: "array" } => {
+const prepared = (asked: StatementConfig): QueryConfig & { rowMode?: "array" } => {
   const text = postgres(asked.text)
   if (asked.values === undefined || asked.values.length === 0) return { ...asked, text } as QueryConfig
   const name = nameOf(text)

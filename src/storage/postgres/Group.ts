@@ -20,7 +20,7 @@ interface Prepared {
   readonly fields: ReadonlyArray<Field>
 }
 
-export interface Asked {
+export interface PendingStatement {
   text: string
   readonly values: ReadonlyArray<unknown>
   /** The prepared statement's name; empty if it is not reused. */
@@ -38,7 +38,7 @@ export class Groups {
   readonly #client: Client
   readonly #prepared = new Map<string, Prepared>()
   #names = 0
-  #next: Array<Asked> = []
+  #next: Array<PendingStatement> = []
 
   constructor(client: Client) {
     this.#client = client
@@ -98,12 +98,12 @@ interface Description {
 
 /** A group as a query object for the driver. */
 export class Group {
-  readonly asked: ReadonlyArray<Asked>
+  readonly asked: ReadonlyArray<PendingStatement>
   #place = 0
   /** Called when the group ends. The driver wraps this callback to handle timeouts. */
   callback: (error: unknown) => void
 
-  constructor(asked: ReadonlyArray<Asked>, callback: (error: unknown) => void) {
+  constructor(asked: ReadonlyArray<PendingStatement>, callback: (error: unknown) => void) {
     this.asked = asked
     this.callback = callback
   }

@@ -44,18 +44,18 @@ const renew = async (): Promise<void> => {
  * Renews the lease as long as the main thread sends heartbeats. This must be a function, because scripts in the single executable cannot use
  * top-level await.
  */
-const keep = async (): Promise<never> => {
-  let beaten = Atomics.load(beats, 0)
-  let beatenAt = now()
+const renewWhileAlive = async (): Promise<never> => {
+  let lastBeat = Atomics.load(beats, 0)
+  let lastBeatAt = now()
   for (;;) {
     await new Promise((done) => setTimeout(done, every))
     const beat = Atomics.load(beats, 0)
-    if (beat !== beaten) {
-      beaten = beat
-      beatenAt = now()
+    if (beat !== lastBeat) {
+      lastBeat = beat
+      lastBeatAt = now()
     }
-    if (now() - beatenAt < stuckAfter) await renew()
+    if (now() - lastBeatAt < stuckAfter) await renew()
   }
 }
 
-void keep()
+void renewWhileAlive()

@@ -30,18 +30,21 @@ const renewalSeconds = 5
 const renewalMillis = renewalSeconds * 1_000
 
 /** The timeout for lease statements, in milliseconds. It is much shorter than a lease. */
-const patience = 5_000
+const statementTimeout = 5_000
 
 const leaseMillis = lease * 1_000
 
-type Ask = (text: string, ...params: ReadonlyArray<unknown>) => Effect.Effect<QueryResult["rows"], UnknownException>
+type RunQuery = (
+  text: string,
+  ...params: ReadonlyArray<unknown>
+) => Effect.Effect<QueryResult["rows"], UnknownException>
 
 interface Parts {
   readonly settings: PostgresSettings
   readonly run: string
   readonly name: string
   readonly knows: number
-  readonly ask: Ask
+  readonly ask: RunQuery
   readonly state: State
   readonly listeners: { readonly lead: Set<() => void>; readonly lapse: Set<() => void> }
 }
@@ -115,8 +118,8 @@ const queryOver = async (
 
 const open = async (connect: Postgres["Type"]["connect"], run: string, state: State): Promise<Client> => {
   const client = connect({
-    connectionTimeoutMillis: patience,
-    query_timeout: patience,
+    connectionTimeoutMillis: statementTimeout,
+    query_timeout: statementTimeout,
     keepAlive: true,
     application_name: applicationOf(run)
   })
@@ -154,7 +157,7 @@ const renew = Effect.fnUntraced(function* (parts: Parts) {
   const { ask, knows, listeners, name, run, state } = parts
   const [needed] = yield* ask(selectOldestNeeded)
   if (needed!.oldest > knows)
-    return yield* giveUp(
+    return yield* retire(
       parts,
       `a newer version has migrated the database (migration ${needed!.id}), and this version can no longer serve it: run the newer version`
     )
@@ -162,7 +165,7 @@ const renew = Effect.fnUntraced(function* (parts: Parts) {
   if ((yield* ask(renewRun, run)).length === 0) {
     const [row] = yield* ask("SELECT replaced FROM tollgate_sql_nodes WHERE run = ?", run)
     if (row?.replaced === 1)
-      return yield* giveUp(
+      return yield* retire(
         parts,
         `another process was started as the node ${name}, so this one admits no more calls: stop one, or give each its own NODE_NAME`
       )
@@ -192,7 +195,7 @@ const tryToLead = Effect.fnUntraced(function* ({ ask, listeners, state }: Parts)
 })
 
 /** Stops admitting calls and lets another node lead. */
-const giveUp = (parts: Parts, why: string) =>
+const retire = (parts: Parts, why: string) =>
   Effect.suspend(() => {
     const { ask, run, state } = parts
     if (state.retired) return Effect.void
@@ -216,7 +219,7 @@ const startRenewal = ({ run, settings, state }: Parts, log: (effect: Effect.Effe
         run,
         text: keepRun,
         every: renewalMillis,
-        patience,
+        patience: statementTimeout,
         stuckAfter: Renewal.stuckAfter
       },
       (error) => log(Effect.logWarning("the thread that renews the lease of this node has failed", error))

@@ -21,7 +21,7 @@ const channel = "tollgate_signals"
 const durable = "belonging"
 
 /** The timeout for connecting and for queries, in milliseconds. */
-const patience = 2_000
+const queryTimeout = 2_000
 /** The pause between polls, the timeout of a poll, and the pause before a new connection, in milliseconds. */
 const pollPause = 600
 const pollPatience = 1_000
@@ -87,12 +87,12 @@ const subscribe =
       () => Effect.sync(() => listeners.get(topic)?.delete(listener))
     )
 
-const tell = ({ listeners, self }: Parts, payload: string): void => {
+const dispatch = ({ listeners, self }: Parts, payload: string): void => {
   const [from, topic, ids] = JSON.parse(payload) as [string, string, ReadonlyArray<string>]
   if (from !== self) listeners.get(topic)?.forEach((listener) => listener(ids))
 }
 
-const tellLoss = ({ listeners }: Parts): void =>
+const notifyLoss = ({ listeners }: Parts): void =>
   listeners.forEach((those) => those.forEach((listener) => listener(undefined)))
 
 const tellBlindness = ({ listeners }: Parts): void => listeners.get(durable)?.forEach((listener) => listener(undefined))
@@ -100,14 +100,14 @@ const tellBlindness = ({ listeners }: Parts): void => listeners.get(durable)?.fo
 /** Opens a listening connection. `lost` is called when the connection fails or ends. */
 const open = async (parts: Parts, lost: () => void): Promise<Client> => {
   const client = parts.connect({
-    connectionTimeoutMillis: patience,
-    query_timeout: patience,
+    connectionTimeoutMillis: queryTimeout,
+    query_timeout: queryTimeout,
     keepAlive: true,
     application_name: "tollgate signals"
   })
   client.on("error", lost)
   client.on("end", lost)
-  client.on("notification", ({ payload }) => payload !== undefined && tell(parts, payload))
+  client.on("notification", ({ payload }) => payload !== undefined && dispatch(parts, payload))
   try {
     await client.connect()
     await client.query(`LISTEN ${channel}`)
@@ -141,7 +141,7 @@ const listen = async (parts: Parts, opened: () => void): Promise<void> => {
   try {
     let last = (await client.query<{ number: number }>(selectLast)).rows[0]!.number
     state.connection = client
-    tellLoss(parts)
+    notifyLoss(parts)
     opened()
     for (;;) {
       await before(pollPause, lost, closing)

@@ -13,7 +13,7 @@ import { TargetClient, targetOf } from "./Target.ts"
 const oldest = 16
 
 /** The timeout for connecting and for queries, in milliseconds. */
-const patience = 5_000
+const queryTimeout = 5_000
 
 /** Returns the newest applied migration; 0 if the database does not contain the service's tables. Fails if the database cannot be used. */
 export const look = (
@@ -53,7 +53,11 @@ const asking = <A>(
   Effect.acquireUseRelease(
     Effect.try({
       try: () =>
-        new TargetClient({ ...targetOf(database.url), connectionTimeoutMillis: patience, query_timeout: patience }),
+        new TargetClient({
+          ...targetOf(database.url),
+          connectionTimeoutMillis: queryTimeout,
+          query_timeout: queryTimeout
+        }),
       catch: (error) => new DatabaseUnusable({ message: wordsOf(database, error) })
     }),
     (client) =>
@@ -133,7 +137,7 @@ export const wordsOf = ({ shown }: PostgresDatabase, error: unknown): string => 
   }
   const text = message ?? String(error)
   if (/timeout/i.test(text))
-    return `${shown} did not respond within ${patience / 1_000} s: is it PostgreSQL, and does a firewall block the connection?`
+    return `${shown} did not respond within ${queryTimeout / 1_000} s: is it PostgreSQL, and does a firewall block the connection?`
   if (/does not support SSL/i.test(text))
     return `${shown} does not offer TLS: set ssl = on on the server, or remove sslmode from the URL`
   if (/key values mismatch|bad decrypt|passphrase/i.test(text))

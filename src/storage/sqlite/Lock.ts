@@ -35,7 +35,7 @@ const attemptsMax = 20
  * Acquires the lock on a file that exists only while it is locked. A file created by root is given to the folder's owner, who otherwise could not
  * test the lock.
  */
-export const takeNew = (path: string): Lock => {
+export const acquireNew = (path: string): Lock => {
   for (let attempt = 1; ; attempt++) {
     writeFileSync(path, "", { flag: "a", mode: 0o600 })
     const folder = statSync(dirname(path))
@@ -55,7 +55,7 @@ export const takeNew = (path: string): Lock => {
 }
 
 /** Returns whether a process holds the lock. If none does, removes the file if possible. */
-export const isTaken = (path: string): boolean => {
+export const isLocked = (path: string): boolean => {
   if (!existsSync(path)) return false
   let lock: Lock
   try {

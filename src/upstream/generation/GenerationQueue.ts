@@ -7,7 +7,7 @@ import { jsonOf } from "../wire/LongText.ts"
 import type { LongTexts } from "../wire/LongText.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
 import { exceeded } from "../../kernel/JsonText.ts"
-import type { ReadsOn } from "../../kernel/ReadOn.ts"
+import type { ReadOnPolicy } from "../../kernel/ReadOn.ts"
 import { isStorable } from "../../kernel/StoredText.ts"
 import type { Upstream } from "../models/Upstreams.ts"
 import type { Whole, WireRequest } from "../wire/Wire.ts"
@@ -70,7 +70,7 @@ const ask = (
     body,
     long,
     read_on = admission.to_its_end
-  }: { readonly body?: WireRequest["body"]; readonly long?: LongMembers; readonly read_on?: ReadsOn } = {}
+  }: { readonly body?: WireRequest["body"]; readonly long?: LongMembers; readonly read_on?: ReadOnPolicy } = {}
 ): Effect.Effect<Whole, VendorUnavailable> =>
   upstream
     .wire(admission)

@@ -11,7 +11,7 @@ import { Cause, Effect, FiberRef } from "effect"
 import { Readable } from "node:stream"
 import type { BodyHasher } from "./BodyHash.ts"
 import { after, readOnFor, Work } from "../../kernel/ReadOn.ts"
-import type { ReadsOn, ToItsEnd } from "../../kernel/ReadOn.ts"
+import type { ReadOnPolicy, ReadToEnd } from "../../kernel/ReadOn.ts"
 
 /** Receives a source's bytes. The last call is either `end` or `cut`. */
 export interface Sink {
@@ -56,7 +56,7 @@ export const usually = (stop: Stop): StreamEnd => (stop === "ended" ? "complete"
 export interface Options {
   readonly tap: Tap
   /** How long to read the source after its reader is destroyed: to its end, or for this many milliseconds. 0 aborts immediately. */
-  readonly read_on: ToItsEnd | number
+  readonly read_on: ReadToEnd | number
   /** Hashes the bytes for the reader. */
   readonly hasher?: BodyHasher | undefined
 }
@@ -162,7 +162,7 @@ export class ByteStream {
    * Waits for the first bytes. Returns `false` if the stream ends without any. If the caller is interrupted, reading continues until the first bytes,
    * within the limit of `reads_on`.
    */
-  begun(reads_on: ReadsOn): Effect.Effect<boolean> {
+  begun(reads_on: ReadOnPolicy): Effect.Effect<boolean> {
     return Effect.suspend(() => {
       if (this.any) return Effect.succeed(true)
       const work = new Work<boolean, never>(reads_on)
@@ -200,7 +200,7 @@ export class ByteStream {
     if (!this.gone) this.body.destroy(new Error(reason))
   }
 
-  private leave(read_on: ToItsEnd | number): void {
+  private leave(read_on: ReadToEnd | number): void {
     if (this.gone) return
     this.gone = true
     if (this.how !== undefined) return

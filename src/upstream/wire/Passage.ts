@@ -1,7 +1,7 @@
 /** Passes an upstream's response through to the client as it arrives, but ends it only after the charge is committed. */
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
-import type { ToItsEnd } from "../../kernel/ReadOn.ts"
+import type { ReadToEnd } from "../../kernel/ReadOn.ts"
 import { ByteStream, usually } from "./ByteStream.ts"
 import type { StreamEnd, Source, Tap } from "./ByteStream.ts"
 
@@ -17,7 +17,7 @@ export interface Passage {
   readonly cut: () => void
 }
 
-export const make = (upstream: Source, to_its_end: ToItsEnd): Passage => {
+export const make = (upstream: Source, to_its_end: ReadToEnd): Passage => {
   const stream = new ByteStream(upstream, { read_on: to_its_end, tap: counted() })
   return {
     begun: stream.begun(to_its_end),

@@ -15,7 +15,7 @@ import { Pool } from "undici"
 import type { Dispatcher } from "undici"
 import type { Sink, Source } from "./ByteStream.ts"
 import { Work } from "../../kernel/ReadOn.ts"
-import type { ReadsOn } from "../../kernel/ReadOn.ts"
+import type { ReadOnPolicy } from "../../kernel/ReadOn.ts"
 import { isVendorId } from "../../kernel/VendorRequests.ts"
 import { Intake } from "./Intake.ts"
 import type { Taken, Taking } from "./Intake.ts"
@@ -60,13 +60,13 @@ export interface Limits extends Taking {
   /**
    * How long to continue reading after an interruption, ten seconds by default. `false` aborts the call immediately. It is for calls without a cost.
    */
-  readonly read_on?: ReadsOn | undefined
+  readonly read_on?: ReadOnPolicy | undefined
 }
 
 export interface Wire {
   readonly exchange: (request: WireRequest, limits: Limits) => Effect.Effect<Whole, Unreachable>
   /** Waits only for the response head. `flow` then starts the body. `read_on` limits the wait for the head after the caller has disconnected. */
-  readonly open: (request: WireRequest, read_on?: ReadsOn) => Effect.Effect<Streaming, Unreachable>
+  readonly open: (request: WireRequest, read_on?: ReadOnPolicy) => Effect.Effect<Streaming, Unreachable>
 }
 
 export interface WireOptions {

@@ -4,7 +4,7 @@ import { Effect, TestClock } from "effect"
 import { verifySince } from "../../../src/app/Checks.ts"
 import { usd } from "../../../src/kernel/Money.ts"
 import { audit } from "../../../src/books/ledger/audit/Audit.ts"
-import { beginning, quick } from "../../../src/books/ledger/audit/Checkpoint.ts"
+import { beginning, fastPace } from "../../../src/books/ledger/audit/Checkpoint.ts"
 import type { Checkpoint } from "../../../src/books/ledger/audit/Checkpoint.ts"
 import * as Verifications from "../../../src/books/ledger/audit/Verifications.ts"
 import { Writer } from "../../../src/books/ledger/write/Writer.ts"
@@ -41,7 +41,7 @@ describe("The audit", () => {
           beginning,
           (check, row) => void reports.push({ check, ...row }),
           () => (slices++ < 6 ? Effect.orDie(Effect.provide(calls(2), context)) : Effect.void),
-          { ...quick, slice: size }
+          { ...fastPace, slice: size }
         )
         expect(reports).toEqual([])
         const sql = yield* SqlClient
@@ -133,7 +133,7 @@ describe("The audit", () => {
           beginning,
           (check) => void reports.add(check),
           () => Effect.void,
-          { ...quick, slice: size }
+          { ...fastPace, slice: size }
         )
         expect([...reports].toSorted()).toEqual([
           "each balance follows from the one before",
@@ -227,10 +227,10 @@ describe("Verifications", () => {
   it.effect("the last that held counts, unless one of everything found something since", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
-      const held = Effect.map(Verifications.lastHeld(sql), (one) => one?.at)
+      const held = Effect.map(Verifications.lastClean(sql), (one) => one?.at)
       expect(yield* held).toBe(undefined)
       yield* keep(true, 0, 1)
-      expect(yield* Verifications.lastHeld(sql)).toEqual({
+      expect(yield* Verifications.lastClean(sql)).toEqual({
         at: 1,
         whole: true,
         findings: 0,

@@ -16,14 +16,14 @@ let folder = ""
 let db: Sqlite.Database
 let asked: Array<SqlEffect> = []
 /** As the writer's thread keeps it from batch to batch. */
-let memory = new Batch.Memory(1)
+let memory = new Batch.BatchCache(1)
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "tollgate-batch-"))
   await Effect.runPromise(Sql.migrateFile(join(folder, "books.db")))
   db = new Sqlite(join(folder, "books.db"))
   db.exec("CREATE TABLE beside (id TEXT PRIMARY KEY)")
-  memory = new Batch.Memory(1)
+  memory = new Batch.BatchCache(1)
 })
 
 afterEach(() => {
@@ -352,7 +352,7 @@ describe("a tail", () => {
       (SELECT MAX(number) FROM tollgate_usage_records)`)[0]
 
   beforeEach(() => {
-    memory = new Batch.Memory(3)
+    memory = new Batch.BatchCache(3)
     run(noon, of(open("ada"), credit("ada", 100n)))
   })
 
@@ -367,7 +367,7 @@ describe("a tail", () => {
 
   it("is known to a writer that remembers nothing", () => {
     for (const number of [1, 2, 3, 4, 5, 6]) {
-      memory = new Batch.Memory(3)
+      memory = new Batch.BatchCache(3)
       run(noon, ...call(number))
     }
     expect(state()).toEqual([6, 6, 6])

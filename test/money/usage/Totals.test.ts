@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { day, hour } from "../../../src/kernel/Moment.ts"
 import { runSize, sizes } from "../../../src/books/ledger/totals/SortedIndex.ts"
 import { TotalsIndexer } from "../../../src/books/ledger/totals/TotalsIndexer.ts"
-import { allRuns, faultsOf, touching, written } from "../../../src/books/ledger/totals/Totals.ts"
+import { allRuns, faultsOf, overlappingRuns, written } from "../../../src/books/ledger/totals/Totals.ts"
 import type { Filter } from "../../../src/money/usage/Filtered.ts"
 import { Records } from "../../../src/money/usage/Records.ts"
 import { Series } from "../../../src/money/usage/Series.ts"
@@ -216,12 +216,12 @@ const checkRollup = (count: number) =>
 describe("Totals", () => {
   it("are read of the runs that a range touches, and records of what no run holds", () => {
     const [fine, middle] = [sizes[0]!, sizes[1]!]
-    expect(touching({ from: 1, to: 1 }, [9, 0])).toMatchObject({ runs: [] })
-    expect(touching({ from: 5, to: fine + 5 }, [1, 0])).toEqual({
+    expect(overlappingRuns({ from: 1, to: 1 }, [9, 0])).toMatchObject({ runs: [] })
+    expect(overlappingRuns({ from: 5, to: fine + 5 }, [1, 0])).toEqual({
       runs: [{ level: 0, run: 0, isWhole: false }],
       rest: { from: fine + 1, to: fine + 5 }
     })
-    expect(touching({ from: 1, to: middle + 2 }, [17, 1])).toEqual({
+    expect(overlappingRuns({ from: 1, to: middle + 2 }, [17, 1])).toEqual({
       runs: [
         { level: 1, run: 0, isWhole: true },
         { level: 0, run: 16, isWhole: false }

@@ -17,7 +17,7 @@ import { comparerOf } from "./AuditComparer.ts"
 import type { AtOneMoment } from "./AuditComparer.ts"
 import { readerOf } from "./AuditReader.ts"
 import type { Report } from "./AuditRules.ts"
-import { quick } from "./Checkpoint.ts"
+import { fastPace } from "./Checkpoint.ts"
 import type { Checkpoint, Pace, Progress } from "./Checkpoint.ts"
 import { RunningTotals } from "./RunningTotals.ts"
 import type { Place } from "./RunningTotals.ts"
@@ -35,7 +35,7 @@ export const audit = Effect.fnUntraced(function* (
   since: Checkpoint,
   report: Report,
   progress: (progress: Progress) => Effect.Effect<void>,
-  pace: Pace = quick,
+  pace: Pace = fastPace,
   several?: ConcurrentWriters
 ) {
   const sql = yield* SqlClient

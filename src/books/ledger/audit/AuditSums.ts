@@ -239,15 +239,15 @@ const compare = (parts: Parts) =>
     const { report, sql } = parts
     const rollup = rollups[i]!
     const groups = owners.map((owner) => one.groupsOf(i, owner))
-    const expected = yield* due(sql, rollup, groups.flat())
+    const expected = yield* expectedRows(sql, rollup, groups.flat())
     const names = groups.map(([group]) => rollup.owner.map((column) => group!.dimensions[column]))
-    for (const row of yield* kept(sql, rollup, names, one.start)) {
+    for (const row of yield* storedRows(sql, rollup, names, one.start)) {
       const name = row.key.join("\n")
       const made = expected.get(name)
-      if (made === undefined || !isSame(made.sums, row.sums)) off(report, rollup, row.key, made, row)
+      if (made === undefined || !isSame(made.sums, row.sums)) reportDifference(report, rollup, row.key, made, row)
       expected.delete(name)
     }
-    for (const row of expected.values()) off(report, rollup, row.key, row, undefined)
+    for (const row of expected.values()) reportDifference(report, rollup, row.key, row, undefined)
   })
 
 /**
@@ -264,23 +264,24 @@ const strays = (parts: Parts) =>
       if (!grains.has(row.grain))
         report(rollup.table, { id: owner.join("/"), expected: "hours and days", found: `periods of ${row.grain} ms` })
       if (sums.hasRecords(i, owner.join("\n"), row.day)) continue
-      for (const stray of yield* kept(sql, rollup, [owner], row.day)) off(report, rollup, stray.key, undefined, stray)
+      for (const stray of yield* storedRows(sql, rollup, [owner], row.day))
+        reportDifference(report, rollup, stray.key, undefined, stray)
     }
     const last = rows.at(-1)
     if (last === undefined) return undefined
     return placeColumns(rollup).map((column) => (column === "start" ? last.day + day : last[column as OwnerColumn]))
   })
 
-const off = (
+const reportDifference = (
   report: ReportSums,
   { table }: Rollup,
   key: SumsRow["key"],
   expected: SumsRow | undefined,
   found: SumsRow | undefined
-) => report(table, { id: key.join("/"), expected: inWords(expected?.sums), found: inWords(found?.sums) })
+) => report(table, { id: key.join("/"), expected: describeSums(expected?.sums), found: describeSums(found?.sums) })
 
 /** Computes a rollup's expected rows from the groups' records up to the watermarks. */
-const due = Effect.fnUntraced(function* (sql: SqlClient, rollup: Rollup, groups: ReadonlyArray<Group>) {
+const expectedRows = Effect.fnUntraced(function* (sql: SqlClient, rollup: Rollup, groups: ReadonlyArray<Group>) {
   const watermarks = yield* watermarksOf(sql, groups)
   const rows = new Map<string, SumsRow>()
   const ends = new Map<string, number>()
@@ -323,7 +324,7 @@ const tailOf = (sql: SqlClient, tenant: string, from: number, to: number) =>
   )
 
 /** Reads the owners' stored rows for a day. An owner is an array of its column values. */
-const kept = (sql: SqlClient, rollup: Rollup, owners: ReadonlyArray<ReadonlyArray<string>>, start: number) =>
+const storedRows = (sql: SqlClient, rollup: Rollup, owners: ReadonlyArray<ReadonlyArray<string>>, start: number) =>
   Effect.map(sql.unsafe(selectKept(rollup), [JSON.stringify(owners), start, start + day]).values, (rows) =>
     rows.map((row) => rowOf(row as ReadonlyArray<string | number>, rollup.columns.length))
   )
@@ -433,7 +434,7 @@ const isSame = (made: Readonly<Sums>, kept: Readonly<Sums>): boolean =>
   // Units can be fractions, and a floating-point sum depends on its order.
   Math.abs(kept.units - made.units) <= 1e-9 * (1 + Math.abs(made.units))
 
-const inWords = (sums: Readonly<Sums> | undefined): string =>
+const describeSums = (sums: Readonly<Sums> | undefined): string =>
   sums === undefined
     ? "nothing"
     : `${sums.requests} calls, ${sums.successes} successful, ${sums.prompt_tokens} and ${sums.completion_tokens} tokens, ` +

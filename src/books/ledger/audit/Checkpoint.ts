@@ -19,7 +19,7 @@ export interface Pace {
 }
 
 /** The pace for a separate process. A slice takes about ten milliseconds. */
-export const quick: Pace = { slice: 4096, pause: turn }
+export const fastPace: Pace = { slice: 4096, pause: turn }
 
 export interface Progress {
   readonly rows: number

@@ -9,7 +9,7 @@ import { turn } from "../../../kernel/Pieces.ts"
 import * as KeyTotals from "../totals/KeyTotals.ts"
 import * as ProviderTotals from "../totals/ProviderTotals.ts"
 import * as Budgets from "../rows/Budgets.ts"
-import { quick } from "./Checkpoint.ts"
+import { fastPace } from "./Checkpoint.ts"
 import type { Pace } from "./Checkpoint.ts"
 import { findingsMax, text, usd } from "../rules/Check.ts"
 import type { Check, CheckRow, Finding } from "../rules/Check.ts"
@@ -21,7 +21,7 @@ import * as Totals from "../totals/Totals.ts"
 /** Runs the checks one by one. A query reads one snapshot, so it also works on a live database. */
 export const lookAt = (
   checks: ReadonlyArray<Check>,
-  { pause }: Pace = quick
+  { pause }: Pace = fastPace
 ): Effect.Effect<ReadonlyArray<Finding>, never, SqlClient> =>
   Effect.flatMap(SqlClient, (sql) =>
     Effect.forEach(checks, (check) =>

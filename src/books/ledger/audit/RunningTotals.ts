@@ -153,7 +153,7 @@ export class RunningTotals {
     const giftable = valueRead(row.giftable)
     const isCredit = row.type === "credit"
     const due = isCredit ? plus(account.balance, amount) : minus(account.balance, amount)
-    const giftableDue = giftableBehind(account, isCredit, source, amount)
+    const giftableDue = giftableAfter(account, isCredit, source, amount)
     if (number !== account.number + 1)
       this.offEntry(row, "entries are numbered without a gap", account.number + 1, number)
     if (balance !== due) this.offEntry(row, "each balance follows from the one before", due, balance)
@@ -177,7 +177,7 @@ export class RunningTotals {
     account.count++
     if (row.previous !== account.newest)
       this.offEntry(row, "each entry points to the one before", account.newest ?? "none", row.previous ?? "none")
-    goOn(account, row.account, row, this.entryOffsets)
+    advance(account, row.account, row, this.entryOffsets)
     if (isCredit && (source === "purchase" || source === "transfer_release")) account.funded = true
     this.entryAt = at
     this.move(row, isCredit, amount)
@@ -237,7 +237,7 @@ export class RunningTotals {
     all.number = number
     if (row.previous !== all.newest)
       off("each record points to the one before", `${all.newest ?? "none"}`, `${row.previous ?? "none"}`)
-    goOn(all, tenant, row, this.recordOffsets)
+    advance(all, tenant, row, this.recordOffsets)
     this.recordAt = at
   }
 
@@ -360,7 +360,7 @@ const noEntries: Account = {
 }
 
 /** Updates the owner's newest row and adds the row's offset, if it has one. */
-const goOn = (
+const advance = (
   chain: Chain,
   owner: string,
   { at, number, seq }: { readonly seq: number; readonly number: number; readonly at: number },
@@ -382,7 +382,7 @@ const debitSources: ReadonlySet<string | null> = new Set([null, "transfer_escrow
  * Computes the giftable credit after an entry. A charge spends granted credit first, a transfer takes only giftable credit, a refunded payment takes
  * giftable credit first, and taking back an allowance or grant takes none.
  */
-const giftableBehind = (
+const giftableAfter = (
   { balance, giftable }: Account,
   isCredit: boolean,
   source: string | null,

@@ -51,7 +51,7 @@ const columns = `at, whole, findings, millis, entry, record, CAST(world AS TEXT)
  * Returns the last clean verification. Returns `undefined` if there is none or if a later full verification has findings, because the affected
  * rows might precede the checkpoint.
  */
-export const lastHeld = (sql: SqlClient): Effect.Effect<Verification | undefined> =>
+export const lastClean = (sql: SqlClient): Effect.Effect<Verification | undefined> =>
   one(
     sql,
     `findings = 0 AND id > COALESCE((SELECT MAX(id) FROM tollgate_ledger_verifications WHERE findings > 0 AND whole = 1), 0)`
@@ -108,7 +108,7 @@ export const isNewest = (sql: SqlClient, { entry, record }: Checkpoint): Effect.
   )
 
 /** Runs a verification and saves its result. `kept` is false if the result could not be saved, and `millis` is the duration. */
-export const keeping = Effect.fnUntraced(function* <R>(whole: boolean, verify: Effect.Effect<Verified, never, R>) {
+export const runAndSave = Effect.fnUntraced(function* <R>(whole: boolean, verify: Effect.Effect<Verified, never, R>) {
   const { submit } = yield* Writer
   const began = yield* Clock.currentTimeMillis
   const { findings, checkpoint } = yield* verify

@@ -47,7 +47,7 @@ export class Verifier extends Context.Tag("tollgate/ledger/Verifier")<Verifier, 
 }
 
 /** The verifier's pace. A slice takes a millisecond or two and is followed by a pause of ten milliseconds. */
-const quiet: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
+const backgroundPace: Pace = { slice: 256, pause: Effect.zipRight(turn, Effect.sleep("10 millis")) }
 
 /** The minimum time from the job's start to its first verification, in milliseconds. */
 const pauseFirst = 60_000
@@ -94,7 +94,7 @@ const make = (load: Effect.Effect<VerifySince>) =>
   })
 
 /** Verifies the rows after the checkpoint, or everything if there is none. Returns the number of findings. */
-const look = Effect.fnUntraced(function* (
+const runVerification = Effect.fnUntraced(function* (
   { load, state }: Parts,
   checkpoint: Verifications.Verification["checkpoint"] | undefined
 ) {
@@ -106,9 +106,9 @@ const look = Effect.fnUntraced(function* (
     Effect.sync(() => {
       state.current = { began_at, whole, rows, of }
     })
-  const { findings, kept } = yield* Verifications.keeping(
+  const { findings, kept } = yield* Verifications.runAndSave(
     whole,
-    verifySince(checkpoint, { pace: quiet, progress })
+    verifySince(checkpoint, { pace: backgroundPace, progress })
   ).pipe(Effect.ensuring(Effect.sync(() => (state.current = undefined))))
   state.found = findings.slice(0, keptFindings)
   if (findings.length > 0) {
@@ -127,20 +127,23 @@ const verify = (parts: Parts): VerifierContract["verify"] =>
   Effect.gen(function* () {
     const { sql } = parts
     const last = yield* Verifications.last(sql)
-    const held = yield* Verifications.lastHeld(sql)
+    const held = yield* Verifications.lastClean(sql)
     if (held === undefined && last?.whole === true) return last.findings
     if (held === undefined || last?.findings !== 0 || !(yield* Verifications.isNewest(sql, held.checkpoint)))
-      return yield* look(parts, held?.checkpoint ?? beginning)
-    yield* Verifications.keeping(false, Effect.succeed({ findings: [], checkpoint: held.checkpoint }))
+      return yield* runVerification(parts, held?.checkpoint ?? beginning)
+    yield* Verifications.runAndSave(false, Effect.succeed({ findings: [], checkpoint: held.checkpoint }))
     return 0
   }).pipe(Effect.provide(parts.context), parts.alone.withPermits(1))
 
 const start = (parts: Parts): VerifierContract["start"] =>
   Effect.fnUntraced(function* (whole) {
     const { alone, context, scope, sql } = parts
-    const checkpoint = whole ? undefined : (yield* Verifications.lastHeld(sql))?.checkpoint
+    const checkpoint = whole ? undefined : (yield* Verifications.lastClean(sql))?.checkpoint
     const began = yield* Deferred.make<boolean>()
-    const run = Effect.zipRight(Deferred.succeed(began, true), Effect.provide(look(parts, checkpoint), context))
+    const run = Effect.zipRight(
+      Deferred.succeed(began, true),
+      Effect.provide(runVerification(parts, checkpoint), context)
+    )
     const attempt = alone.withPermitsIfAvailable(1)(run)
     yield* Effect.forkIn(
       Effect.catchAllCause(Effect.zipRight(attempt, Deferred.succeed(began, false)), (cause) =>

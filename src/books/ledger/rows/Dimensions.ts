@@ -2,7 +2,7 @@
  * Stores each combination of call properties once and refers to it by number. The writer caches the numbers by the identity of `Dimensions` objects.
  */
 import { LabelBound } from "./LabelBound.ts"
-import { all, asked, insert } from "./SqlEffect.ts"
+import { all, queryOf, insert } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
 import type * as Books from "../rules/Books.ts"
 import type { Dimensions } from "../rules/Transaction.ts"
@@ -47,7 +47,7 @@ export function* numberDimensions(
 }
 
 function* selectEach(rows: ReadonlyArray<ReadonlyArray<string>>): SqlSteps<ReadonlyArray<number>> {
-  const found = yield* all(rows.map((row) => asked(selectNumber, row)))
+  const found = yield* all(rows.map((row) => queryOf(selectNumber, row)))
   return found.map(([row]) => row.number as number)
 }
 

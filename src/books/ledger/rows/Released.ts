@@ -7,7 +7,7 @@ import { usageOf } from "../../../kernel/Ids.ts"
 import { query, run } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
 import { dimensionsOf, withDimensions } from "./Dimensions.ts"
-import { idsRead } from "./Rows.ts"
+import { parseIds } from "./Rows.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import { interrupted } from "../rules/Transaction.ts"
 import type { Reservation } from "../rules/Transaction.ts"
@@ -26,7 +26,7 @@ export function* load(
       amount: 0n,
       at: row.at,
       run: "",
-      budgets: idsRead(row.budgets),
+      budgets: parseIds(row.budgets),
       released: true
     },
     number: row.number

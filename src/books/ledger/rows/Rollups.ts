@@ -1,6 +1,6 @@
 /** Maintains the sums for the usage views. A tenant's rollup lag is folded into them once it is long enough (`RollupLag`). */
 import { day, hour } from "../../../kernel/Moment.ts"
-import { all, asked, insert } from "./SqlEffect.ts"
+import { all, queryOf, insert } from "./SqlEffect.ts"
 import type { SqlSteps } from "./SqlEffect.ts"
 import type { DimensionsRow } from "./Dimensions.ts"
 import { tailRecords } from "./RollupLag.ts"
@@ -8,7 +8,7 @@ import { tailRecords } from "./RollupLag.ts"
 /** Folds the tenants' rollup lags into all rollups and moves each watermark to the given record number. */
 export function* fold(tails: ReadonlyMap<string, number>): SqlSteps<void> {
   if (tails.size === 0) return
-  const found = yield* all([...tails.keys()].map((tenant) => asked(selectGroups, [tenant])))
+  const found = yield* all([...tails.keys()].map((tenant) => queryOf(selectGroups, [tenant])))
   const groups = (found.flat() as ReadonlyArray<GroupRow>).map(groupOf)
   for (const { columns, keysOf, table } of rollups) {
     yield* insert(table, [...columns, ...sumColumns], summed(groups, keysOf), sumConflict(table, columns))

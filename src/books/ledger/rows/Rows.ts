@@ -51,18 +51,18 @@ export const accountOf = (row: AccountRow): Account => ({
   reserved: BigInt(row.reserved),
   funded: row.funded === 1,
   entries: row.entries,
-  debts: row.debts === null ? undefined : debtsRead(row.debts)
+  debts: row.debts === null ? undefined : parseDebts(row.debts)
 })
 
 /** Reads debts from a JSON object that maps payments to amounts (as text). */
-const debtsRead = (text: string): ReadonlyArray<Debt> =>
+const parseDebts = (text: string): ReadonlyArray<Debt> =>
   Object.entries(JSON.parse(text) as Record<string, string>).map(([payment, amount]) => ({
     payment,
     amount: BigInt(amount)
   }))
 
 /** Formats debts as JSON; `null` if there are none. */
-export const debtsWritten = (debts: Account["debts"]): string | null =>
+export const formatDebts = (debts: Account["debts"]): string | null =>
   debts === undefined
     ? null
     : JSON.stringify(Object.fromEntries(debts.map(({ amount, payment }) => [payment, `${amount}`])))
@@ -93,12 +93,12 @@ export const reservationRow = (r: Reservation, numberOf: NumberOf): ReadonlyArra
   r.amount,
   r.at,
   r.run,
-  idsWritten(r.budgets),
+  formatIds(r.budgets),
   r.tokens ?? 0
 ]
 
 /** Formats ids as a JSON array; `null` if there are none. The text is cached by the identity of `ids`. */
-const idsWritten = (ids: ReadonlyArray<string> | undefined): string | null => {
+const formatIds = (ids: ReadonlyArray<string> | undefined): string | null => {
   if (ids === undefined) return null
   let text = writtenIds.get(ids)
   if (text === undefined) writtenIds.set(ids, (text = JSON.stringify(ids)))
@@ -107,7 +107,7 @@ const idsWritten = (ids: ReadonlyArray<string> | undefined): string | null => {
 
 const writtenIds = new WeakMap<ReadonlyArray<string>, string>()
 
-export const idsRead = (text: string | null): ReadonlyArray<string> | undefined =>
+export const parseIds = (text: string | null): ReadonlyArray<string> | undefined =>
   text === null ? undefined : (JSON.parse(text) as ReadonlyArray<string>)
 
 export const reservationOf = (
@@ -119,7 +119,7 @@ export const reservationOf = (
   amount: BigInt(row.amount),
   at: row.at,
   run: row.run,
-  budgets: idsRead(row.budgets),
+  budgets: parseIds(row.budgets),
   tokens: row.tokens
 })
 
@@ -220,7 +220,7 @@ export const usageRow = (
   previous,
   r.token_details === undefined ? null : JSON.stringify(r.token_details),
   r.request_id ?? null,
-  idsWritten(r.budgets),
+  formatIds(r.budgets),
   r.vendor_request ?? null,
   r.vendor_cost ?? null,
   hashWritten(r.request_hash),

@@ -62,7 +62,7 @@ export function* all(queries: ReadonlyArray<Query>): SqlSteps<ReadonlyArray<Rows
   return queries.length === 0 ? [] : yield { _tag: "All", queries }
 }
 
-export const asked = (text: string, params: ReadonlyArray<unknown> = []): Query => ({ _tag: "Query", text, params })
+export const queryOf = (text: string, params: ReadonlyArray<unknown> = []): Query => ({ _tag: "Query", text, params })
 
 export const run = function* (text: string, params: ReadonlyArray<unknown> = []): SqlSteps<void> {
   yield { _tag: "Run", text, params }

@@ -17,7 +17,7 @@ import { Either } from "effect"
 import { usageOf } from "../../../kernel/Ids.ts"
 import { amountMax } from "../../../kernel/Money.ts"
 import type { Nano } from "../../../kernel/Money.ts"
-import { newBudget, usdWithin, withTerms } from "./Budget.ts"
+import { newBudget, minUsdLeft, withTerms } from "./Budget.ts"
 import type { Budget } from "./Budget.ts"
 import * as Counting from "./Counting.ts"
 import { renew } from "./Renewing.ts"
@@ -80,14 +80,14 @@ export const attempt = (
   draft: Draft,
   postings: ReadonlyArray<Posting>
 ): Either.Either<{ readonly draft: Draft; readonly results: ReadonlyArray<Result> }, Refusal> => {
-  const own = new Draft(draft.books, draft)
+  const nested = new Draft(draft.books, draft)
   const results: Array<Result> = []
   for (const posting of postings) {
-    const result = post(own, posting)
+    const result = post(nested, posting)
     if (Either.isLeft(result)) return Either.left(result.left)
     results.push(result.right)
   }
-  return Either.right({ draft: own, results })
+  return Either.right({ draft: nested, results })
 }
 
 const committed = (results: ReadonlyArray<Result>): Outcome => ({ _tag: "Committed", results })
@@ -121,9 +121,9 @@ const post = (draft: Draft, posting: Posting): Either.Either<Result, Refusal> =>
   }
 }
 
-type Of<Tag extends Posting["_tag"]> = Extract<Posting, { _tag: Tag }>
+type PostingOf<Tag extends Posting["_tag"]> = Extract<Posting, { _tag: Tag }>
 
-const open = (draft: Draft, { account, tenant }: Of<"Open">): Either.Either<Result, Refusal> => {
+const open = (draft: Draft, { account, tenant }: PostingOf<"Open">): Either.Either<Result, Refusal> => {
   if (draft.account(account) !== undefined) return Either.left({ _tag: "AccountExists", account })
   draft.accounts.set(account, {
     id: account,
@@ -140,18 +140,18 @@ const open = (draft: Draft, { account, tenant }: Of<"Open">): Either.Either<Resu
   return Either.right({ _tag: "Opened" })
 }
 
-const setStatus = (draft: Draft, { account: id, status }: Of<"SetStatus">): Either.Either<Result, Refusal> => {
+const setStatus = (draft: Draft, { account: id, status }: PostingOf<"SetStatus">): Either.Either<Result, Refusal> => {
   const account = draft.account(id)
   if (account === undefined) return Either.left({ _tag: "AccountMissing", account: id })
   draft.accounts.set(id, { ...account, status })
   return Either.right({ _tag: "Changed" })
 }
 
-const credit = (draft: Draft, posting: Of<"Credit">): Either.Either<Result, Refusal> => {
+const credit = (draft: Draft, posting: PostingOf<"Credit">): Either.Either<Result, Refusal> => {
   const { description, payment, reference, source } = posting
   const found = draft.account(posting.account)
   if (found === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
-  const account = payment === undefined ? found : forgiven(found, payment, posting.amount)
+  const account = payment === undefined ? found : withoutDebt(found, payment, posting.amount)
   const amount = posting.amount - (owedOf(found) - owedOf(account))
   if (amount === 0n && account !== found) {
     draft.accounts.set(account.id, account)
@@ -171,10 +171,10 @@ const credit = (draft: Draft, posting: Of<"Credit">): Either.Either<Result, Refu
   }
   const balance = draft.enter(after, "credit", amount, source, reference, description)
   if (found.debts === undefined) return Either.right({ _tag: "Credited", balance })
-  return Either.right({ _tag: "Credited", ...repaid(draft, found) })
+  return Either.right({ _tag: "Credited", ...repayDebts(draft, found) })
 }
 
-const takeBack = (draft: Draft, posting: Of<"TakeBack">): Either.Either<Result, Refusal> => {
+const takeBack = (draft: Draft, posting: PostingOf<"TakeBack">): Either.Either<Result, Refusal> => {
   const { amount, description, payment, reference, source = "purchase" } = posting
   const account = draft.account(posting.account)
   if (account === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
@@ -182,12 +182,12 @@ const takeBack = (draft: Draft, posting: Of<"TakeBack">): Either.Either<Result, 
   const taken = larger(smaller(amount, free), 0n)
   const rest = amount - taken
   const owing = payment === undefined || rest <= 0n ? account : withDebt(account, { payment, amount: rest })
-  const balance = take(draft, owing, taken, source, reference, description)
+  const balance = debitAccount(draft, owing, taken, source, reference, description)
   if (owing.debts === undefined) return Either.right({ _tag: "TakenBack", taken, balance })
-  return Either.right({ _tag: "TakenBack", taken, ...repaid(draft, account) })
+  return Either.right({ _tag: "TakenBack", taken, ...repayDebts(draft, account) })
 }
 
-const renewed = (draft: Draft, posting: Of<"Renew">): Either.Either<Result, Refusal> => {
+const renewed = (draft: Draft, posting: PostingOf<"Renew">): Either.Either<Result, Refusal> => {
   const found = draft.account(posting.account)
   if (found === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
   return Either.map(renew(draft, found, posting), (parts) => ({
@@ -195,12 +195,12 @@ const renewed = (draft: Draft, posting: Of<"Renew">): Either.Either<Result, Refu
     ...parts,
     ...(found.debts === undefined
       ? { balance: balanceOf(draft.account(found.id)!), before: balanceOf(found) }
-      : repaid(draft, found))
+      : repayDebts(draft, found))
   }))
 }
 
 /** Debits the amount, from giftable credit first (for `admin`, only from granted credit). Returns the balance. */
-const take = (
+const debitAccount = (
   draft: Draft,
   account: Account,
   amount: Nano,
@@ -230,7 +230,7 @@ const withDebt = (account: Account, { amount, payment }: Debt): Account => {
 }
 
 /** Reduces the account's debt for the payment by at most the amount. */
-const forgiven = (account: Account, payment: string, amount: Nano): Account => {
+const withoutDebt = (account: Account, payment: string, amount: Nano): Account => {
   const debts = account.debts?.flatMap((debt): ReadonlyArray<Debt> => {
     if (debt.payment !== payment) return [debt]
     return debt.amount > amount ? [{ payment, amount: debt.amount - amount }] : []
@@ -242,18 +242,25 @@ const forgiven = (account: Account, payment: string, amount: Nano): Account => {
  * Pays the account's debts from its free credit, starting with the debt that was least recently increased. `before` is the account before the
  * posting.
  */
-const repaid = (draft: Draft, before: Account): { readonly balance: Nano; readonly before: Nano } => {
+const repayDebts = (draft: Draft, before: Account): { readonly balance: Nano; readonly before: Nano } => {
   let account = draft.account(before.id)!
   for (const { amount, payment } of account.debts ?? []) {
     const taken = smaller(amount, freeOf(account))
     if (taken <= 0n) break
-    take(draft, forgiven(account, payment, taken), taken, "purchase", payment, "purchase refunded or disputed")
+    debitAccount(
+      draft,
+      withoutDebt(account, payment, taken),
+      taken,
+      "purchase",
+      payment,
+      "purchase refunded or disputed"
+    )
     account = draft.account(before.id)!
   }
   return { balance: balanceOf(account), before: balanceOf(before) }
 }
 
-const escrow = (draft: Draft, posting: Of<"Escrow">): Either.Either<Result, Refusal> => {
+const escrow = (draft: Draft, posting: PostingOf<"Escrow">): Either.Either<Result, Refusal> => {
   const { amount, description, transfer } = posting
   const account = draft.account(posting.account)
   if (account === undefined) return Either.left({ _tag: "AccountMissing", account: posting.account })
@@ -271,7 +278,7 @@ const escrow = (draft: Draft, posting: Of<"Escrow">): Either.Either<Result, Refu
   return Either.right({ _tag: "Escrowed", balance })
 }
 
-const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result, Refusal> => {
+const endEscrow = (draft: Draft, posting: PostingOf<"EndEscrow">): Either.Either<Result, Refusal> => {
   const { amount, description, from, source, to, transfer } = posting
   const sender = draft.account(from)
   if (sender === undefined) return Either.left({ _tag: "AccountMissing", account: from })
@@ -294,13 +301,13 @@ const endEscrow = (draft: Draft, posting: Of<"EndEscrow">): Either.Either<Result
   }
   const balance = draft.enter(after, "credit", amount, source, transfer, description)
   if (before.debts === undefined) return Either.right({ _tag: "EscrowEnded", balance })
-  return Either.right({ _tag: "EscrowEnded", ...repaid(draft, before) })
+  return Either.right({ _tag: "EscrowEnded", ...repayDebts(draft, before) })
 }
 
 const larger = (one: Nano, other: Nano): Nano => (one < other ? other : one)
 const smaller = (one: Nano, other: Nano): Nano => (one < other ? one : other)
 
-const setLimit = (draft: Draft, posting: Of<"SetLimit">): Either.Either<Result, Refusal> => {
+const setLimit = (draft: Draft, posting: PostingOf<"SetLimit">): Either.Either<Result, Refusal> => {
   const { account, application, limit, tenant } = posting
   if (limit === null) {
     draft.endBudget(application)
@@ -333,7 +340,7 @@ const limitTerms = {
   created_at: 0
 } as const
 
-const setBudget = (draft: Draft, posting: Of<"SetBudget">): Either.Either<Result, Refusal> => {
+const setBudget = (draft: Draft, posting: PostingOf<"SetBudget">): Either.Either<Result, Refusal> => {
   const { account, anchor, id, kind, tenant, terms } = posting
   if (account !== undefined && draft.account(account) === undefined) {
     return Either.left({ _tag: "AccountMissing", account })
@@ -346,7 +353,7 @@ const setBudget = (draft: Draft, posting: Of<"SetBudget">): Either.Either<Result
   return Either.right({ _tag: "BudgetSet" })
 }
 
-const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Refusal> => {
+const reserve = (draft: Draft, posting: PostingOf<"Reserve">): Either.Either<Result, Refusal> => {
   const { call, enough = posting.least, facts, least, most, run, sources, tokens } = posting
   const { at } = draft.books
   for (const { billing_account_id: account, kind } of sources) {
@@ -357,9 +364,9 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
   }
   const needs = { usd: least, tokens: tokens?.least ?? 0 }
   const common = Counting.admit(draft, facts, undefined, needs, at)
-  const left = Either.isRight(common) ? usdWithin(common.right.budgets, at) : least
+  const left = Either.isRight(common) ? minUsdLeft(common.right.budgets, at) : least
   // Do not look for more credit than the budgets allow.
-  const wanted = left === undefined ? enough : smaller(enough, larger(left, least))
+  const preferredAmount = left === undefined ? enough : smaller(enough, larger(left, least))
   let available = 0n
   let payer: Source | undefined
   let counted = common
@@ -380,21 +387,21 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
       refusal ??= within.left
       continue
     }
-    if (payer !== undefined && free < wanted) continue
+    if (payer !== undefined && free < preferredAmount) continue
     payer = source
     counted = within
-    if (free >= wanted) break
+    if (free >= preferredAmount) break
   }
   if (payer === undefined) return Either.left(refusal ?? { _tag: "InsufficientCredits", available })
   if (Either.isLeft(counted)) return Either.left(counted.left)
   const account = draft.account(payer.billing_account_id)!
   const within = smaller(availableOf(account), most)
-  const limit = usdWithin(counted.right.budgets, at)
+  const limit = minUsdLeft(counted.right.budgets, at)
   const amount = limit === undefined ? within : smaller(within, limit)
   // A call is reserved only once. The database's primary key also enforces this rule.
   if (draft.reservation(call) !== undefined) throw new Error(`the call ${call} is already reserved`)
   const { entries, giftable, granted, reserved } = account
-  draft.accounts.set(account.id, moved(account, giftable, granted, reserved + amount, entries))
+  draft.accounts.set(account.id, withAmounts(account, giftable, granted, reserved + amount, entries))
   const booked = Counting.book(draft, counted.right, amount, tokens, at)
   const dimensions = dimensionsOf(facts, payer)
   draft.reserved.set(call, { id: call, dimensions, amount, at, run, budgets: booked.ids, tokens: booked.tokens })
@@ -402,7 +409,7 @@ const reserve = (draft: Draft, posting: Of<"Reserve">): Either.Either<Result, Re
 }
 
 /** Returns the account with other amounts. This runs twice per call, and a literal takes a fifth of the time of a spread. */
-const moved = (account: Account, giftable: Nano, granted: Nano, reserved: Nano, entries: number): Account => ({
+const withAmounts = (account: Account, giftable: Nano, granted: Nano, reserved: Nano, entries: number): Account => ({
   id: account.id,
   tenant_id: account.tenant_id,
   status: account.status,
@@ -415,7 +422,7 @@ const moved = (account: Account, giftable: Nano, granted: Nano, reserved: Nano, 
   debts: account.debts
 })
 
-const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Result, Refusal> => {
+const settle = (draft: Draft, { call, outcome }: PostingOf<"Settle">): Either.Either<Result, Refusal> => {
   const reservation = draft.reservation(call)
   if (reservation === undefined || (reservation.released === true && !isDue(outcome)))
     return Either.right({ _tag: "AlreadySettled" })
@@ -432,12 +439,13 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   // The call's own reservation pays first. The reservations of other calls are not touched.
   const budgets = Counting.countedOf(draft, reservation, draft.books.at)
   const free = availableOf(account)
-  const left = budgets.length === 0 ? undefined : usdWithin(Counting.servedIn(budgets, dimensions), draft.books.at)
+  const left =
+    budgets.length === 0 ? undefined : minUsdLeft(Counting.chargedBudgets(budgets, dimensions), draft.books.at)
   const payable = amount + (left === undefined ? free : smaller(free, left))
   const collected = cost < payable ? cost : payable
   const fromGranted = collected < account.granted ? collected : account.granted
   const charged = collected > 0n
-  const after = moved(
+  const after = withAmounts(
     account,
     account.giftable - (collected - fromGranted),
     account.granted - fromGranted,
@@ -453,7 +461,7 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
   }
   draft.release(call)
   if (reservation.released === true) draft.late.push(call)
-  Counting.correct(draft, budgets, reservation, dimensions, outcome, collected)
+  Counting.bookSettlement(draft, budgets, reservation, dimensions, outcome, collected)
   draft.record({
     id: usage_id,
     number: draft.recordsOf(dimensions.tenant_id) + 1,
@@ -475,10 +483,10 @@ const settle = (draft: Draft, { call, outcome }: Of<"Settle">): Either.Either<Re
     vendor_cost: outcome.vendor_cost,
     request_hash: outcome.request_hash,
     answer_hash: outcome.answer_hash,
-    budgets: Counting.namedIn(reservation.budgets, budgets, dimensions)
+    budgets: Counting.recordedIds(reservation.budgets, budgets, dimensions)
   })
   if (account.debts === undefined) return Either.right({ _tag: "Settled", usage_id, collected, balance })
-  return Either.right({ _tag: "Settled", usage_id, collected, ...repaid(draft, account) })
+  return Either.right({ _tag: "Settled", usage_id, collected, ...repayDebts(draft, account) })
 }
 
 /** Returns whether the late outcome of a released call must still be booked. */

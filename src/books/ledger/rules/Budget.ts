@@ -15,7 +15,7 @@
  */
 import type { Nano } from "../../../kernel/Money.ts"
 import { day, hour, monthOf, nextMonthOf } from "../../../kernel/Moment.ts"
-import type { ClaimedFacts, Way } from "./Transaction.ts"
+import type { ClaimedFacts, ServingRoute } from "./Transaction.ts"
 
 export type BudgetPeriod = "minute" | "hour" | "day" | "week" | "month" | "total"
 
@@ -134,7 +134,7 @@ export const usdLimit = ({ limit, raises }: BudgetTerms, at: number): Nano | und
 }
 
 /** Returns the budget in its state at `at`. A new period starts with nothing spent, but open calls keep their reservations. */
-export const standingAt = (budget: Budget, at: number): Budget => {
+export const budgetAt = (budget: Budget, at: number): Budget => {
   const { terms } = budget
   const limit = usdLimit(terms, at)
   const start = periodStart(terms.period, at)
@@ -178,7 +178,7 @@ export const newBudget = (
 export const withTerms = (budget: Budget, changed: BudgetTerms, at: number): Budget => {
   const { applies_to, period } = budget.terms
   const terms = { ...changed, applies_to, period }
-  const counted = standingAt(budget, at)
+  const counted = budgetAt(budget, at)
   // The limits or thresholds might have changed, so count the reached thresholds again.
   const { requests, reserved, spent, tokens } = counted
   const crossed = crossedBy(terms, spent, tokens, requests, 0)
@@ -199,11 +199,11 @@ export const counts = ({ terms: { applies_to } }: Budget, facts: ClaimedFacts): 
 }
 
 /** Returns whether the budget counts calls served by this model and provider. */
-export const countsWay = ({ terms: { applies_to } }: Budget, { model, provider }: Way): boolean =>
+export const countsRoute = ({ terms: { applies_to } }: Budget, { model, provider }: ServingRoute): boolean =>
   (applies_to.model === undefined || applies_to.model === model) &&
   (applies_to.provider === undefined || applies_to.provider === provider)
 
-export const isOfWays = ({ terms: { applies_to } }: Budget): boolean =>
+export const isRouteSpecific = ({ terms: { applies_to } }: Budget): boolean =>
   applies_to.model !== undefined || applies_to.provider !== undefined
 
 /** Returns whether the tags, one `name=value` per line, include the tag. The tag is `name=value` or a name alone. */
@@ -216,7 +216,7 @@ export interface Needs {
 }
 
 /** Returns the first unit with too little left for a call, or `undefined` if the budget admits the call. */
-export const lacking = (budget: Budget, { tokens, usd }: Needs, at: number): BudgetUnit | undefined => {
+export const lackingUnit = (budget: Budget, { tokens, usd }: Needs, at: number): BudgetUnit | undefined => {
   const { limit, mode } = budget.terms
   if (mode === "notify") return undefined
   for (const unit of units) {
@@ -251,7 +251,7 @@ export const usdLeft = (budget: Budget, at: number): Nano | undefined => {
 }
 
 /** Returns the minimum credit left among the budgets that refuse, or `undefined` if none of them limits credit. */
-export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | undefined => {
+export const minUsdLeft = (budgets: ReadonlyArray<Budget>, at: number): Nano | undefined => {
   let within: Nano | undefined
   for (const budget of budgets) {
     if (budget.terms.mode === "notify") continue
@@ -262,7 +262,7 @@ export const usdWithin = (budgets: ReadonlyArray<Budget>, at: number): Nano | un
 }
 
 /** Returns the minimum number of tokens left among the budgets that refuse, or `undefined` if none of them limits tokens. */
-export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number | undefined => {
+export const minTokensLeft = (budgets: ReadonlyArray<Budget>, at: number): number | undefined => {
   let within: number | undefined
   for (const budget of budgets) {
     if (budget.terms.mode === "notify" || budget.terms.limit.tokens === undefined) continue
@@ -276,11 +276,11 @@ export const tokensWithin = (budgets: ReadonlyArray<Budget>, at: number): number
 export const admitted = (budget: Budget, usd: Nano, tokens: number): Budget => {
   const { open, requests, reserved, spent, tokens: used, tokens_reserved } = budget
   return budget.kind === "key"
-    ? counting(budget, spent, reserved + usd, used, tokens_reserved, requests, open)
-    : counting(budget, spent, reserved + usd, used, tokens_reserved + tokens, requests + 1, open + 1)
+    ? withCounters(budget, spent, reserved + usd, used, tokens_reserved, requests, open)
+    : withCounters(budget, spent, reserved + usd, used, tokens_reserved + tokens, requests + 1, open + 1)
 }
 
-export interface Settling {
+export interface CallSettlement {
   readonly reserved: Nano
   readonly tokens_reserved: number
   readonly spent: Nano
@@ -289,12 +289,12 @@ export interface Settling {
   readonly wasOpen: boolean
 }
 
-export const settled = (budget: Budget, call: Settling): Budget => {
+export const settled = (budget: Budget, call: CallSettlement): Budget => {
   const { open, requests, tokens, tokens_reserved } = budget
   const spent = budget.spent + call.spent
   const reserved = budget.reserved - call.reserved
-  if (budget.kind === "key") return counting(budget, spent, reserved, tokens, tokens_reserved, requests, open)
-  return counting(
+  if (budget.kind === "key") return withCounters(budget, spent, reserved, tokens, tokens_reserved, requests, open)
+  return withCounters(
     budget,
     spent,
     reserved,
@@ -306,7 +306,7 @@ export const settled = (budget: Budget, call: Settling): Budget => {
 }
 
 /** Returns the budget with other counters. This runs twice per call and budget, and a literal takes a fifth of the time of a spread. */
-const counting = (
+const withCounters = (
   budget: Budget,
   spent: Nano,
   reserved: Nano,

@@ -4,16 +4,16 @@ import type { Nano } from "../../../kernel/Money.ts"
 import {
   admitted,
   counts,
-  countsWay,
+  countsRoute,
   everyone,
-  isOfWays,
-  lacking,
+  isRouteSpecific,
+  lackingUnit,
   leftOf,
   ratesOf,
   renewsAt,
   settled,
-  standingAt,
-  tokensWithin,
+  budgetAt,
+  minTokensLeft,
   usdLimit
 } from "./Budget.ts"
 import type { Budget, BudgetUnit, Needs } from "./Budget.ts"
@@ -24,11 +24,11 @@ import type {
   Refusal,
   Reservation,
   Shortage,
-  Way,
-  Within
+  ServingRoute,
+  BudgetAllowance
 } from "./Transaction.ts"
 
-export interface BudgetsAtHand {
+export interface BudgetStore {
   readonly budget: (id: string) => Budget | undefined
   /** Returns the ids of an anchor's budgets, of every kind. */
   readonly budgetsAt: (anchor: string) => ReadonlyArray<string>
@@ -47,7 +47,7 @@ const uncounted: Either.Either<Counted, Refusal> = Either.right({ budgets: none,
 
 /** Returns the budgets of the call's key, runs, tenant and payer, and those of `everyone`, if they count the call. */
 const budgetsOf = (
-  atHand: BudgetsAtHand,
+  atHand: BudgetStore,
   facts: ClaimedFacts,
   payer: string | undefined,
   at: number
@@ -55,16 +55,16 @@ const budgetsOf = (
   const { application_id, runs, tenant_id } = facts
   let found: ReadonlyArray<Budget> = none
   // The key's limit comes first, so that its refusal takes precedence.
-  if (application_id !== null) found = withThoseAt(atHand, application_id, facts, at, found)
-  if (runs !== undefined) for (const run of runs) found = withThoseAt(atHand, run, facts, at, found)
-  found = withThoseAt(atHand, tenant_id, facts, at, found)
-  if (payer !== undefined && payer !== tenant_id) found = withThoseAt(atHand, payer, facts, at, found)
-  return withThoseAt(atHand, everyone, facts, at, found)
+  if (application_id !== null) found = appendBudgetsAt(atHand, application_id, facts, at, found)
+  if (runs !== undefined) for (const run of runs) found = appendBudgetsAt(atHand, run, facts, at, found)
+  found = appendBudgetsAt(atHand, tenant_id, facts, at, found)
+  if (payer !== undefined && payer !== tenant_id) found = appendBudgetsAt(atHand, payer, facts, at, found)
+  return appendBudgetsAt(atHand, everyone, facts, at, found)
 }
 
 /** Appends an anchor's budgets that count the call to those found so far. If the anchor has none, nothing is allocated. */
-const withThoseAt = (
-  atHand: BudgetsAtHand,
+const appendBudgetsAt = (
+  atHand: BudgetStore,
   anchor: string,
   facts: ClaimedFacts,
   at: number,
@@ -75,14 +75,14 @@ const withThoseAt = (
   const all = [...found]
   for (const id of ids) {
     const budget = atHand.budget(id)
-    if (budget !== undefined && counts(budget, facts)) all.push(standingAt(budget, at))
+    if (budget !== undefined && counts(budget, facts)) all.push(budgetAt(budget, at))
   }
   return all
 }
 
 /** Returns the budgets that count a call, or the refusal of the first with too little left. `payer` is the paying tenant, if known. */
 export const admit = (
-  atHand: BudgetsAtHand,
+  atHand: BudgetStore,
   facts: ClaimedFacts,
   payer: string | undefined,
   needs: Needs,
@@ -93,38 +93,38 @@ export const admit = (
   const budgets: Array<Budget> = []
   const ofWays: Array<Budget> = []
   for (const budget of found) {
-    if (isOfWays(budget)) {
+    if (isRouteSpecific(budget)) {
       ofWays.push(budget)
       continue
     }
-    const unit = lacking(budget, needs, at)
+    const unit = lackingUnit(budget, needs, at)
     if (unit !== undefined) return Either.left(refusalOf(budget, unit, at))
     budgets.push(budget)
   }
-  return ofWays.length === 0 ? Either.right({ budgets, barred: none }) : admitWays(budgets, ofWays, facts, needs, at)
+  return ofWays.length === 0 ? Either.right({ budgets, barred: none }) : admitRoutes(budgets, ofWays, facts, needs, at)
 }
 
 /** Excludes a model and provider if one of their budgets has too little left. Refuses the call if none remains. */
-const admitWays = (
+const admitRoutes = (
   budgets: ReadonlyArray<Budget>,
   ofWays: ReadonlyArray<Budget>,
   facts: ClaimedFacts,
   needs: Needs,
   at: number
 ): Either.Either<Counted, Refusal> => {
-  const ways: ReadonlyArray<Way> = facts.ways ?? [facts]
+  const ways: ReadonlyArray<ServingRoute> = facts.ways ?? [facts]
   const barred: Array<number> = []
   const counted = new Set<Budget>()
   let first: Shortage | undefined
   for (const [place, way] of ways.entries()) {
-    const counting = ofWays.filter((budget) => countsWay(budget, way))
-    const empty = counting.find((budget) => lacking(budget, needs, at) !== undefined)
+    const counting = ofWays.filter((budget) => countsRoute(budget, way))
+    const empty = counting.find((budget) => lackingUnit(budget, needs, at) !== undefined)
     if (empty === undefined) {
       for (const budget of counting) counted.add(budget)
       continue
     }
     barred.push(place)
-    first ??= shortageOf(empty, lacking(empty, needs, at)!, at)
+    first ??= shortageOf(empty, lackingUnit(empty, needs, at)!, at)
   }
   if (barred.length === ways.length) return Either.left(first!)
   return Either.right({ budgets: [...budgets, ...counted], barred, refusal: first })
@@ -152,19 +152,19 @@ const shortageOf = (budget: Budget, unit: BudgetUnit, at: number): Shortage => {
 
 /** Books an admitted call into its budgets. `usd` is the reserved amount in nano-USD. */
 export const book = (
-  atHand: BudgetsAtHand,
+  atHand: BudgetStore,
   { barred, budgets, refusal }: Counted,
   usd: Nano,
   tokens: { readonly least: number; readonly most: number } | undefined,
   at: number
 ): {
-  readonly within: Within | undefined
+  readonly within: BudgetAllowance | undefined
   readonly ids: ReadonlyArray<string> | undefined
   readonly tokens: number
 } => {
   if (budgets.length === 0)
     return barred.length === 0 ? unbooked : { ...unbooked, within: { ...unlimited, barred, refusal } }
-  const left = tokensWithin(budgets, at)
+  const left = minTokensLeft(budgets, at)
   const most = tokens?.most ?? 0
   const reserved = left === undefined || most < left ? most : left
   const booked = budgets.map((budget) => admitted(budget, usd, reserved))
@@ -200,17 +200,17 @@ const isListOf = (ids: ReadonlyArray<string>, budgets: ReadonlyArray<Budget>): b
 }
 
 /** Returns the budgets that hold a call's reservation, in their state at `at`, and the key's limit even if it was set after the admission. */
-export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
+export const countedOf = (atHand: BudgetStore, reservation: Reservation, at: number): ReadonlyArray<Budget> => {
   const { budgets = none, dimensions } = reservation
   const { application_id } = dimensions
   let found: Array<Budget> | undefined
   for (const id of budgets) {
     const budget = atHand.budget(id)
-    if (budget !== undefined) (found ??= []).push(standingAt(budget, at))
+    if (budget !== undefined) (found ??= []).push(budgetAt(budget, at))
   }
   if (application_id === null || budgets.includes(application_id)) return found ?? none
   const ofKey = atHand.budget(application_id)
-  if (ofKey !== undefined) (found ??= []).push(standingAt(ofKey, at))
+  if (ofKey !== undefined) (found ??= []).push(budgetAt(ofKey, at))
   return found ?? none
 }
 
@@ -219,16 +219,16 @@ export const countedOf = (atHand: BudgetsAtHand, reservation: Reservation, at: n
  * not count it.
  */
 export const countsServed = (budget: Budget, served: Dimensions): boolean =>
-  !isOfWays(budget) || countsWay(budget, served)
+  !isRouteSpecific(budget) || countsRoute(budget, served)
 
 /** Returns the budgets that count a call's charge. */
-export const servedIn = (budgets: ReadonlyArray<Budget>, served: Dimensions): ReadonlyArray<Budget> =>
+export const chargedBudgets = (budgets: ReadonlyArray<Budget>, served: Dimensions): ReadonlyArray<Budget> =>
   budgets.every((budget) => countsServed(budget, served))
     ? budgets
     : budgets.filter((budget) => countsServed(budget, served))
 
 /** Returns the budget ids for a usage record: those with a reservation for the call, except budgets for other models and providers. */
-export const namedIn = (
+export const recordedIds = (
   ids: ReadonlyArray<string> | undefined,
   budgets: ReadonlyArray<Budget>,
   served: Dimensions
@@ -239,8 +239,8 @@ export const namedIn = (
 }
 
 /** Replaces a settled call's reservation in its budgets with the charge and the tokens used. */
-export const correct = (
-  atHand: BudgetsAtHand,
+export const bookSettlement = (
+  atHand: BudgetStore,
   budgets: ReadonlyArray<Budget>,
   { amount, released, tokens = 0 }: Reservation,
   served: Dimensions,

@@ -89,7 +89,7 @@ export interface CallFacts {
 }
 
 /** A model and a provider that can serve a call. */
-export interface Way {
+export interface ServingRoute {
   readonly model: string
   readonly provider: string
 }
@@ -100,7 +100,7 @@ export interface ClaimedFacts extends CallFacts {
   /** The call's run and that run's ancestors. */
   readonly runs?: ReadonlyArray<string> | undefined
   /** The models and providers that can serve the call, beginning with `model` and `provider`. Absent if no others can serve it. */
-  readonly ways?: ReadonlyArray<Way> | undefined
+  readonly ways?: ReadonlyArray<ServingRoute> | undefined
 }
 
 /** Why a source may pay: it is the caller's own, the caller pinned it, the token charges the team first, or the earlier sources could not pay. */
@@ -373,7 +373,7 @@ export interface ResultByPosting {
     readonly source: Source
     readonly amount: Nano
     /** Absent if no budget concerns the call. */
-    readonly within?: Within | undefined
+    readonly within?: BudgetAllowance | undefined
   }
   readonly Settle:
     | ({ readonly _tag: "Settled"; readonly usage_id: string; readonly collected: Nano } & Balances)
@@ -381,7 +381,7 @@ export interface ResultByPosting {
 }
 
 /** The limits that budgets set for a reserved call. */
-export interface Within {
+export interface BudgetAllowance {
   /** The tokens that the call may use within its budgets; `undefined` if no budget limits tokens. */
   readonly tokens: number | undefined
   readonly rates: Rates

@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Clock, Effect } from "effect"
 import type * as Loop from "../../../kernel/Loop.ts"
-import { inPieces, turn } from "../../../kernel/Pieces.ts"
+import { inSlices, turn } from "../../../kernel/Pieces.ts"
 import { recordsOf } from "../rows/RowLinks.ts"
 import type { BooksUnavailable, Conflict } from "../rules/Problems.ts"
 import { due, runSize } from "./SortedIndex.ts"
@@ -126,7 +126,7 @@ const findAll = Effect.fnUntraced(function* ({ sql, state }: Parts) {
 
 /** Finds the tenants with a run that ends with one of these records. */
 const findBehind = ({ sql, state }: Parts, from: number, last: number) =>
-  inPieces(
+  inSlices(
     { from: from + 1, to: last + 1 },
     ({ from, to }) =>
       Effect.map(

@@ -74,7 +74,7 @@ export interface KeySum {
 }
 
 /** Reads a key's stored totals over these periods, by model and endpoint, together with their end. */
-export const kept = (sql: SqlClient, application_id: string, periods: ReadonlyArray<Periods>) => {
+export const storedTotals = (sql: SqlClient, application_id: string, periods: ReadonlyArray<Periods>) => {
   const within: ReadonlyArray<Fragment> = periods.map(
     ({ end, grain, start }) => sql`SELECT model, endpoint, ${sql.literal(columns)} FROM tollgate_usage_by_key
       WHERE application_id = ${application_id} AND grain = ${grain} AND start >= ${start} AND start < ${end}`

@@ -16,7 +16,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { day, toDay } from "../../../kernel/Moment.ts"
 import type { Nano } from "../../../kernel/Money.ts"
-import { inPieces } from "../../../kernel/Pieces.ts"
+import { inSlices } from "../../../kernel/Pieces.ts"
 import type { Range } from "../../../kernel/Pieces.ts"
 import { withDimensions } from "../rows/Dimensions.ts"
 import type { CheckRow } from "../rules/Check.ts"
@@ -108,7 +108,7 @@ export const endOf = (sql: SqlClient) =>
   )
 
 /** Reads the stored totals of these days, together with the end. */
-export const kept = (sql: SqlClient, { first, last }: Days) =>
+export const storedTotals = (sql: SqlClient, { first, last }: Days) =>
   Effect.map(sql.unsafe(selectKept, [first, last]).values, (found) => {
     const rows = found as ReadonlyArray<ReadonlyArray<unknown>>
     return {
@@ -136,7 +136,7 @@ export const among = (sql: SqlClient, rows: Range, { first, last }: Days) =>
       Effect.map(sql.unsafe(selectAmong, [from, to, first, last + day]).values, (rows) => {
         for (const row of rows) put(found, sumOf(row as unknown as SumRow))
       })
-    return Effect.map(inPieces(rows, read), () => [...found.values()])
+    return Effect.map(inSlices(rows, read), () => [...found.values()])
   })
 
 const selectAmong = `SELECT ${keyOfRecord}, ${columns((measure) => asRead(measure, measures[measure]))}
@@ -196,7 +196,7 @@ const always: Days = { first: 0, last: 8.64e15 }
 
 /** Finds totals that differ from the records up to the end. Those records never change, so the check works while more are added. */
 export const faultsOf = Effect.fnUntraced(function* (sql: SqlClient) {
-  const { end, sums } = yield* kept(sql, always)
+  const { end, sums } = yield* storedTotals(sql, always)
   const last = yield* lastRow(sql)
   const due = new Map((yield* among(sql, { from: 1, to: end + 1 }, always)).map((sum) => [keyOf(sum), sum]))
   const faults: Array<CheckRow> = []

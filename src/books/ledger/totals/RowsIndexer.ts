@@ -3,7 +3,7 @@ import { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import type * as Loop from "../../../kernel/Loop.ts"
-import { pieceSize } from "../../../kernel/Pieces.ts"
+import { sliceSize } from "../../../kernel/Pieces.ts"
 import type { BooksUnavailable } from "../rules/Problems.ts"
 import type { Statement } from "../rules/Transaction.ts"
 import * as SafeHorizon from "../write/SafeHorizon.ts"
@@ -49,9 +49,9 @@ export const make = Effect.fnUntraced(function* ({ adding, endOf, enough, name }
 
   const add: RowsIndexerContract["add"] = Effect.gen(function* () {
     const end = yield* Effect.orDie(endOf(sql))
-    const last = Math.min(yield* Effect.orDie(settledRow), end + piecesMax * pieceSize)
-    for (let from = end; from < last; from += pieceSize) {
-      const added = yield* tryWrite(writer, ...adding(from, Math.min(from + pieceSize, last)))
+    const last = Math.min(yield* Effect.orDie(settledRow), end + piecesMax * sliceSize)
+    for (let from = end; from < last; from += sliceSize) {
+      const added = yield* tryWrite(writer, ...adding(from, Math.min(from + sliceSize, last)))
       // Another node has moved the end.
       if (!added) return from > end
     }

@@ -11,7 +11,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
-import { inPieces, pieceSize, turn } from "../../../kernel/Pieces.ts"
+import { inSlices, sliceSize, turn } from "../../../kernel/Pieces.ts"
 import type { Range } from "../../../kernel/Pieces.ts"
 import { recordsAmong } from "../rows/RowLinks.ts"
 import * as RecordOrder from "./RecordOrder.ts"
@@ -185,13 +185,13 @@ export const walk = Effect.fnUntraced(function* (
 
   let more = true
   for (let given = 0; !merge.isEmpty;) {
-    const over = merge.drain(pieceSize, (value, seq) => {
+    const over = merge.drain(sliceSize, (value, seq) => {
       if (more) more = give(value, seq)
       given++
     })
     if (!more) return
     if (over !== undefined) yield* follow(over.run, over.first)
-    else if (given >= pieceSize) {
+    else if (given >= sliceSize) {
       given = 0
       yield* turn
     }
@@ -234,7 +234,7 @@ type MeasuresRow = readonly [seq: number, ...values: ReadonlyArray<number | stri
 const blocksOfRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, { run }: Run) {
   const columns = sql.literal(sorts.map((sort) => `${exact(values[sort])} AS ${sort}`).join(", "))
   const from = run * runSize + 1
-  const pieces = yield* inPieces(
+  const pieces = yield* inSlices(
     { from, to: from + runSize },
     // Arrays cost the driver less than half as much as objects.
     (piece) => sql`SELECT r.seq, ${columns} FROM ${recordsAmong(sql, tenant, piece)} ORDER BY r.seq`.values,

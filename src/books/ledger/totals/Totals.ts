@@ -13,7 +13,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
 import { hour } from "../../../kernel/Moment.ts"
-import { inPieces, turn } from "../../../kernel/Pieces.ts"
+import { inSlices, turn } from "../../../kernel/Pieces.ts"
 import type { Range } from "../../../kernel/Pieces.ts"
 import { recordsAmong } from "../rows/RowLinks.ts"
 import { plus } from "./RecordOrder.ts"
@@ -103,7 +103,7 @@ export const decodeCounts = (
 }
 
 /** Adds up the sums with equal hour and dimensions. */
-class Adding {
+class SumAccumulator {
   private readonly hours = new Map<number, Map<number, { -readonly [Name in keyof Sum]: Sum[Name] }>>()
 
   readonly add: Give = (hour, dimensions, requests, failures, tokens, cost) => {
@@ -125,7 +125,7 @@ class Adding {
 }
 
 const totalsOf = (sums: ReadonlyArray<Sum>): ReadonlyArray<Sum> => {
-  const adding = new Adding()
+  const adding = new SumAccumulator()
   for (const { cost, dimensions, failures, requests, tokens } of sums) {
     adding.add(0, dimensions, requests, failures, tokens, cost)
   }
@@ -160,7 +160,7 @@ const numbersOf = ({ level, run }: Run): Range => ({ from: run * sizes[level]! +
  * Finds the runs that overlap the range, in order. `isWhole` means that the range contains the entire run. `rest` contains the numbers that no run
  * covers.
  */
-export const touching = (range: Range, has: Written) => {
+export const overlappingRuns = (range: Range, has: Written) => {
   const end = has[0]! * runSize + 1
   const whole = (number: number): number => Math.floor((number - 1) / runSize) * runSize + 1
   const from = whole(range.from)
@@ -202,7 +202,7 @@ export const each = Effect.fnUntraced(function* (
 
 /** Sums the records in a range. The result is encoded like `sums`, with one byte string per slice of records. */
 export const sumsAmong = (sql: SqlClient, tenant: string, range: Range) =>
-  inPieces(range, (piece) =>
+  inSlices(range, (piece) =>
     Effect.map(
       sql`SELECT r.at - r.at % ${sql.literal(`${hour}`)}, r.dimensions, COUNT(*), COUNT(*) - SUM(r.success),
           SUM(r.prompt_tokens + r.completion_tokens), CAST(SUM(r.cost) AS TEXT)
@@ -265,7 +265,7 @@ type RecordRow = readonly [at: number, dimensions: number, success: number, toke
 const recordsInTurn = 512
 
 const ofRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
-  const pieces = yield* inPieces(
+  const pieces = yield* inSlices(
     numbersOf(run),
     // Arrays cost the driver less than half as much as objects.
     (piece) =>
@@ -275,7 +275,7 @@ const ofRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, r
     recordsInTurn
   )
   const records = pieces.flat() as ReadonlyArray<unknown> as ReadonlyArray<RecordRow>
-  const adding = new Adding()
+  const adding = new SumAccumulator()
   for (const [at, dimensions, success, tokens, cost] of records) {
     adding.add(hourOf(at), dimensions, 1, 1 - success, tokens, valueRead(cost))
   }
@@ -286,7 +286,7 @@ const ofRecords = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, r
 
 const ofRuns = Effect.fnUntraced(function* (sql: SqlClient, tenant: string, run: Run) {
   const parts = Array.from({ length: fanOut }, (_, i) => ({ level: run.level - 1, run: run.run * fanOut + i }))
-  const adding = new Adding()
+  const adding = new SumAccumulator()
   yield* each(sql, tenant, parts, "sums", (bytes) => decode(bytes, adding.add))
   yield* turn
   const sums = adding.sums()

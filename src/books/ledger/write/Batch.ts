@@ -24,7 +24,7 @@ import type { Account, Dimensions, Outcome, Posting, Reservation, Transaction } 
  * The writer's cache of rows that earlier batches read or wrote. It is valid as long as no other writer changes the books' tables and every batch
  * that used it was committed. Otherwise, the writer must call `forget`. With concurrent writers, only dimensions numbers outlive a batch.
  */
-export class Memory {
+export class BatchCache {
   readonly accounts = new Map<string, Account>()
   readonly reservations = new Map<string, Reservation>()
   readonly records = new Map<string, number>()
@@ -38,14 +38,14 @@ export class Memory {
   /** The latest period start among the cached budgets. No row is booked before it. */
   begun = 0
   dimensions = new WeakMap<Dimensions, number>()
-  end: End | undefined
+  end: LastRows | undefined
   readonly tailMax: number
   /** If there are concurrent writers, the cache of rows that never change. */
-  readonly known: ConcurrentBatch.Known | undefined
+  readonly known: ConcurrentBatch.RowCache | undefined
   #written: Books.Draft | undefined
 
   /** Creates an empty cache. A rollup lag of `tailMax` records or more is folded (`RollupLag`). */
-  constructor(tailMax: number, known?: ConcurrentBatch.Known) {
+  constructor(tailMax: number, known?: ConcurrentBatch.RowCache) {
     this.tailMax = tailMax
     this.known = known
   }
@@ -71,12 +71,12 @@ export class Memory {
   }
 
   /** Caches a batch's changes. `end` is the last row before the batch. */
-  keep(written: Books.Draft, end: End): void {
+  keep(written: Books.Draft, end: LastRows): void {
     this.#written = written
     if (this.known !== undefined) return
     const { accounts, anchors, budgets, records } = this
     const most = Math.max(accounts.size, records.size, budgets.size, anchors.size)
-    if (most > rememberedMax) return this.forget()
+    if (most > cachedMax) return this.forget()
     for (const account of written.accounts.values()) accounts.set(account.id, account)
     for (const reservation of written.reserved.values()) this.reservations.set(reservation.id, reservation)
     for (const call of written.released) this.reservations.delete(call)
@@ -109,14 +109,14 @@ export class Memory {
  * The maximum number of cached accounts, tenants, budgets or anchors. Beyond it, the cache is cleared. Reservations need no limit, because only open
  * ones are cached.
  */
-const rememberedMax = 10_000
+const cachedMax = 10_000
 
-export interface Seqs {
+export interface RowNumbers {
   readonly entries: ReadonlyArray<number>
   readonly records: ReadonlyArray<number>
 }
 
-interface End {
+interface LastRows {
   readonly entry: number
   readonly entry_at: number
   readonly usage: number
@@ -130,7 +130,7 @@ interface End {
 export function* run(
   transactions: ReadonlyArray<Transaction>,
   now: number,
-  memory: Memory
+  memory: BatchCache
 ): SqlSteps<ReadonlyArray<Outcome>> {
   const { books, end, seqs } =
     memory.known === undefined
@@ -142,7 +142,7 @@ export function* run(
     outcomes.push(
       transaction.statements.length === 0
         ? Books.commit(draft, transaction.postings)
-        : yield* commitBeside(draft, transaction)
+        : yield* commitWithStatements(draft, transaction)
     )
   }
   if (end !== undefined) {
@@ -153,7 +153,7 @@ export function* run(
 }
 
 /** Runs a transaction with statements. The statements run inside a savepoint. A conflict rolls back to it. */
-function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction): SqlSteps<Outcome> {
+function* commitWithStatements(draft: Books.Draft, { postings, statements }: Transaction): SqlSteps<Outcome> {
   const attempted = Books.attempt(draft, postings)
   if (Either.isLeft(attempted)) return Books.refused(attempted.left)
 
@@ -174,17 +174,17 @@ function* commitBeside(draft: Books.Draft, { postings, statements }: Transaction
 interface Loaded {
   readonly books: Books.Books
   /** `undefined` if the batch contains no postings. */
-  readonly end: End | undefined
+  readonly end: LastRows | undefined
   /** The `seq` numbers for new rows. The default is the numbers after `end`. */
-  readonly seqs?: Seqs
+  readonly seqs?: RowNumbers
 }
 
 /** Locks and loads the rows that the batch touches, for concurrent writers. */
 function* loadLocked(
   transactions: ReadonlyArray<Transaction>,
   now: number,
-  memory: Memory,
-  known: ConcurrentBatch.Known
+  memory: BatchCache,
+  known: ConcurrentBatch.RowCache
 ): SqlSteps<Loaded> {
   memory.forgetRows()
   const { bookedAt, seqs } = yield* ConcurrentBatch.load(transactions, memory, known)
@@ -212,13 +212,13 @@ function* loadSpending(transactions: ReadonlyArray<Transaction>, at: number): Sq
   return spending ?? noSpending
 }
 
-function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Memory): SqlSteps<Loaded> {
+function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: BatchCache): SqlSteps<Loaded> {
   const { accounts, anchors, budgets, records, reservations } = memory
   if (transactions.every(({ postings }) => postings.length === 0)) {
     const books = { accounts, reservations, records, budgets, anchors, spending: noSpending, at: now }
     return { books, end: undefined }
   }
-  const unknown = new Unknown(memory)
+  const unknown = new MissingRows(memory)
   for (const { postings } of transactions) for (const posting of postings) unknown.addPosting(posting)
   if (unknown.calls.length > 0) yield* loadReservations(unknown, memory)
   if (unknown.accounts.size > 0) yield* loadAccounts(unknown.accounts, memory)
@@ -236,15 +236,15 @@ function* load(transactions: ReadonlyArray<Transaction>, now: number, memory: Me
 }
 
 /** The rows that the batch touches and the cache does not contain. */
-class Unknown {
+class MissingRows {
   readonly calls: Array<string> = []
   readonly accounts = new Set<string>()
   readonly tenants = new Set<string>()
   readonly anchors = new Set<string>()
   readonly budgets = new Set<string>()
-  readonly #memory: Memory
+  readonly #memory: BatchCache
 
-  constructor(memory: Memory) {
+  constructor(memory: BatchCache) {
     this.#memory = memory
   }
 
@@ -297,7 +297,7 @@ class Unknown {
 }
 
 /** Loads the reservations of unknown calls and adds the rows that they touch to `unknown`. */
-function* loadReservations(unknown: Unknown, memory: Memory): SqlSteps<void> {
+function* loadReservations(unknown: MissingRows, memory: BatchCache): SqlSteps<void> {
   const { reservations } = memory
   const known = new Map<number, Dimensions>()
   for (const row of (yield* query(Rows.selectReservations, [
@@ -319,14 +319,14 @@ function* loadReservations(unknown: Unknown, memory: Memory): SqlSteps<void> {
   }
 }
 
-function* loadBudgets(unknown: Unknown, memory: Memory): SqlSteps<void> {
+function* loadBudgets(unknown: MissingRows, memory: BatchCache): SqlSteps<void> {
   for (const id of unknown.budgets) memory.budgets.set(id, undefined)
   const found = yield* Budgets.load(unknown.anchors, unknown.budgets, false)
   for (const budget of found) memory.keepBudget(budget.id, budget)
   Budgets.groupInto(memory.anchors, unknown.anchors, found)
 }
 
-function* loadAccounts(ids: ReadonlySet<string>, memory: Memory): SqlSteps<void> {
+function* loadAccounts(ids: ReadonlySet<string>, memory: BatchCache): SqlSteps<void> {
   const rows = yield* query(Rows.selectAccounts, [JSON.stringify([...ids])])
   for (const row of rows as ReadonlyArray<Rows.KnownAccountRow>) {
     memory.accounts.set(row.id, Rows.accountOf(row))
@@ -334,7 +334,7 @@ function* loadAccounts(ids: ReadonlySet<string>, memory: Memory): SqlSteps<void>
   }
 }
 
-function* loadTenants(ids: ReadonlySet<string>, memory: Memory): SqlSteps<void> {
+function* loadTenants(ids: ReadonlySet<string>, memory: BatchCache): SqlSteps<void> {
   const rows = yield* query(selectTenants, [JSON.stringify([...ids])])
   for (const row of rows as ReadonlyArray<TenantRow>) {
     memory.records.set(row.tenant_id, row.records)
@@ -343,12 +343,17 @@ function* loadTenants(ids: ReadonlySet<string>, memory: Memory): SqlSteps<void> 
   }
 }
 
-const seqsBehind = (end: End, { entries, usage }: Books.Draft): Seqs => ({
+const seqsAfter = (end: LastRows, { entries, usage }: Books.Draft): RowNumbers => ({
   entries: entries.map((_, i) => end.entry + 1 + i),
   records: usage.map((_, i) => end.usage + 1 + i)
 })
 
-function* write(written: Books.Draft, end: End, memory: Memory, seqs = seqsBehind(end, written)): SqlSteps<void> {
+function* write(
+  written: Books.Draft,
+  end: LastRows,
+  memory: BatchCache,
+  seqs = seqsAfter(end, written)
+): SqlSteps<void> {
   const numberOf = yield* numberDimensions(written, memory.dimensions, memory.known)
   if (written.released.size > 0) {
     yield* runStatement("DELETE FROM tollgate_ledger_reservations WHERE id IN (SELECT value FROM json_each(?))", [
@@ -406,14 +411,14 @@ const bookedHeadColumns = [...headColumns, "booked_at"]
 const amountColumns = ["giftable", "granted", "reserved", "entries", "newest"]
 const bookedAmountColumns = [...amountColumns, "booked_at"]
 
-function* nextNumbers(count: number, { known }: Memory): SqlSteps<ReadonlyArray<number>> {
+function* nextNumbers(count: number, { known }: BatchCache): SqlSteps<ReadonlyArray<number>> {
   if (known !== undefined)
     return (yield* query(ConcurrentBatch.nextAccounts, [count])).map(({ number }) => number as number)
   const [last] = yield* query(Rows.selectLastAccount)
   return Array.from({ length: count }, (_, i) => (last.number ?? 0) + 1 + i)
 }
 
-function* openAccounts(written: ReadonlyMap<string, Account>, memory: Memory): SqlSteps<void> {
+function* openAccounts(written: ReadonlyMap<string, Account>, memory: BatchCache): SqlSteps<void> {
   const { accountHeads } = memory
   const opened = [...written.values()].filter(({ id }) => !accountHeads.has(id))
   if (opened.length === 0) return
@@ -430,7 +435,7 @@ function* openAccounts(written: ReadonlyMap<string, Account>, memory: Memory): S
   yield* insert("tollgate_ledger_amounts", Rows.amountColumns, amounts)
 }
 
-function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): SqlSteps<void> {
+function* writeAccounts({ accounts, books }: Books.Draft, memory: BatchCache): SqlSteps<void> {
   const changed: Array<ReadonlyArray<unknown>> = []
   const moved: Array<ReadonlyArray<unknown>> = []
   const booked = memory.known !== undefined
@@ -450,14 +455,14 @@ function* writeAccounts({ accounts, books }: Books.Draft, memory: Memory): SqlSt
       if (before.debts === account.debts) continue
     }
     const { funded, held, status } = account
-    changed.push([status, held, funded ? 1 : 0, Rows.debtsWritten(account.debts), account.id])
+    changed.push([status, held, funded ? 1 : 0, Rows.formatDebts(account.debts), account.id])
   }
   yield* change("tollgate_ledger_accounts", ["status", "held", "funded", "debts"], "id", changed)
   yield* change("tollgate_ledger_amounts", booked ? bookedAmountColumns : amountColumns, "account", moved)
 }
 
 /** Inserts the tenants without a head, which assigns their numbers. */
-function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: Memory): SqlSteps<void> {
+function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: BatchCache): SqlSteps<void> {
   const fresh = [...written.keys()].filter((tenant) => !tenantHeads.has(tenant))
   if (fresh.length === 0) return
   yield* insert(
@@ -478,7 +483,7 @@ function* numberTenants(written: ReadonlyMap<string, number>, { tenantHeads }: M
 }
 
 /** Folds long rollup lags. With concurrent writers, the batch has read the lags of only some tenants (`ConcurrentBatch`). */
-function* foldLong({ records, usage }: Books.Draft, { tailMax, tails }: Memory): SqlSteps<void> {
+function* foldLong({ records, usage }: Books.Draft, { tailMax, tails }: BatchCache): SqlSteps<void> {
   for (const { dimensions } of usage) {
     if (dimensions.billing_source_tenant_id === dimensions.tenant_id) continue
     const tail = tails.get(dimensions.tenant_id)

@@ -11,10 +11,10 @@ import type { Outcome, Transaction } from "../rules/Transaction.ts"
 import * as Batch from "./Batch.ts"
 import * as CommitWatch from "./CommitWatch.ts"
 import { isStorageFault } from "./DatabaseFault.ts"
-import { batchMax, CommitLimit, patience, resolve } from "./Submitting.ts"
+import { batchMax, CommitLimit, lockTimeout, resolve } from "./Submitting.ts"
 import type { Submitted } from "./Submitting.ts"
 
-interface Waiting {
+interface QueuedTransaction {
   readonly transaction: Transaction
   readonly answer: Deferred.Deferred<Outcome, BooksUnavailable>
 }
@@ -31,8 +31,8 @@ export const make = Effect.gen(function* () {
   const runtime = yield* Effect.runtime<never>()
   const tailMax = yield* RollupLagMax
   /** The callers in the queue. `committing` contains the callers of the current batch. */
-  let waiting: Array<Waiting> = []
-  let committing: ReadonlyArray<Waiting> = []
+  let waiting: Array<QueuedTransaction> = []
+  let committing: ReadonlyArray<QueuedTransaction> = []
   const work = yield* Effect.makeLatch()
   const watch = CommitWatch.make({
     limit: Duration.toMillis(yield* CommitLimit),
@@ -45,13 +45,13 @@ export const make = Effect.gen(function* () {
     log: (message) => void Runtime.runFork(runtime)(message)
   })
 
-  const ask = (asked: SqlEffect): Effect.Effect<Rows, SqlError> => {
+  const runEffect = (asked: SqlEffect): Effect.Effect<Rows, SqlError> => {
     switch (asked._tag) {
       case "Query":
       case "Run":
         return sql.unsafe(asked.text, asked.params as Array<string>)
       case "All":
-        return Effect.forEach(asked.queries, ask)
+        return Effect.forEach(asked.queries, runEffect)
       case "Insert":
         // Insert in chunks, because a statement has a limited number of parameters.
         return Effect.forEach(
@@ -68,9 +68,9 @@ export const make = Effect.gen(function* () {
 
   const run = Effect.fnUntraced(function* (transactions: ReadonlyArray<Transaction>) {
     // Use an empty cache, because other connections can write between batches.
-    const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.Memory(tailMax))
+    const body = Batch.run(transactions, yield* Clock.currentTimeMillis, new Batch.BatchCache(tailMax))
     let step = body.next([])
-    while (step.done !== true) step = body.next(yield* ask(step.value))
+    while (step.done !== true) step = body.next(yield* runEffect(step.value))
     return step.value
   })
 
@@ -97,14 +97,14 @@ export const make = Effect.gen(function* () {
   const patiently = (transactions: ReadonlyArray<Transaction>) => {
     const began = performance.now()
     const attempt: ReturnType<typeof committed> = Effect.catchAll(committed(transactions), (error) =>
-      isLocked(error) && !down && performance.now() - began < patience
+      isLocked(error) && !down && performance.now() - began < lockTimeout
         ? Effect.zipRight(realSleep(25), attempt)
         : Effect.fail(error)
     )
     return attempt
   }
 
-  const answer = (waiting: ReadonlyArray<Waiting>): Effect.Effect<void> =>
+  const commitBatch = (waiting: ReadonlyArray<QueuedTransaction>): Effect.Effect<void> =>
     Effect.exit(patiently(waiting.map(({ transaction }) => transaction))).pipe(
       Effect.flatMap((exit) => {
         if (Exit.isSuccess(exit)) {
@@ -118,7 +118,7 @@ export const make = Effect.gen(function* () {
         }
         // A transaction that violates a database constraint must not fail the others, so run each one alone.
         return waiting.length > 1
-          ? Effect.forEach(waiting, (one) => answer([one]), { discard: true })
+          ? Effect.forEach(waiting, (one) => commitBatch([one]), { discard: true })
           : Effect.forEach(waiting, (one) => Deferred.failCause(one.answer, dying(exit.cause)), { discard: true })
       })
     )
@@ -134,7 +134,7 @@ export const make = Effect.gen(function* () {
     watch.progress()
   })
   const answerAll: Effect.Effect<void> = Effect.flatMap(take, (batch) =>
-    batch.length === 0 ? Effect.void : answer(batch).pipe(Effect.zipRight(answered), Effect.zipRight(answerAll))
+    batch.length === 0 ? Effect.void : commitBatch(batch).pipe(Effect.zipRight(answered), Effect.zipRight(answerAll))
   )
   // Transactions submitted before closing are committed, and later transactions are refused.
   yield* Effect.addFinalizer(() =>

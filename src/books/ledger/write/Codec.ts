@@ -9,9 +9,9 @@
 import { detailNames } from "../../../kernel/TokenDetails.ts"
 import type { TokenDetail, TokenDetails } from "../../../kernel/TokenDetails.ts"
 import type { Rate } from "../rules/Budget.ts"
-import type { ClaimedFacts, Outcome, Source, Transaction, UsageSource, Within } from "../rules/Transaction.ts"
+import type { ClaimedFacts, Outcome, Source, Transaction, UsageSource, BudgetAllowance } from "../rules/Transaction.ts"
 
-export type Answered =
+export type WriterOutcome =
   | Outcome
   /** The transaction violated a database constraint, or the database rejected its SQL. */
   | { readonly _tag: "Broken"; readonly reason: string }
@@ -141,29 +141,29 @@ class Decoder {
   }
 }
 
-const makeSender = <A>(write: (item: A, pen: Encoder) => void): Sender<A> => {
-  const pen = new Encoder()
+const makeSender = <A>(write: (item: A, encoder: Encoder) => void): Sender<A> => {
+  const encoder = new Encoder()
   return {
     encode: (items) => {
       try {
-        for (const item of items) write(item, pen)
-        return pen.take(items.length)
+        for (const item of items) write(item, encoder)
+        return encoder.take(items.length)
       } catch (error) {
         // The next message must start with an empty tape.
-        pen.clear(true)
+        encoder.clear(true)
         throw error
       }
     }
   }
 }
 
-const makeReceiver = <A>(read: (eye: Decoder) => A): Receiver<A> => {
-  const eye = new Decoder()
+const makeReceiver = <A>(read: (decoder: Decoder) => A): Receiver<A> => {
+  const decoder = new Decoder()
   return {
     decode: (tape) => {
-      eye.put(tape)
+      decoder.put(tape)
       const items: Array<A> = []
-      for (let i = 0; i < tape.count; i++) items.push(read(eye))
+      for (let i = 0; i < tape.count; i++) items.push(read(decoder))
       return items
     }
   }
@@ -171,11 +171,11 @@ const makeReceiver = <A>(read: (eye: Decoder) => A): Receiver<A> => {
 
 export const transactionSender = (): Sender<Transaction> => makeSender(writeTransaction)
 export const transactionReceiver = (): Receiver<Transaction> => makeReceiver(readTransaction)
-export const outcomeSender = (): Sender<Answered> => makeSender(writeOutcome)
-export const outcomeReceiver = (): Receiver<Answered> => makeReceiver(readOutcome)
+export const outcomeSender = (): Sender<WriterOutcome> => makeSender(writeOutcome)
+export const outcomeReceiver = (): Receiver<WriterOutcome> => makeReceiver(readOutcome)
 
 /** The first number of an item is its kind. */
-const spelled = 0
+const jsonKind = 0
 const reserve = 1
 const settle = 2
 /** A settlement that ends with token details. */
@@ -183,186 +183,188 @@ const settleWithDetails = 3
 /** A reservation within budgets. */
 const reserveWithin = 4
 
-const writeTransaction = (transaction: Transaction, pen: Encoder): void => {
+const writeTransaction = (transaction: Transaction, encoder: Encoder): void => {
   const { postings, statements } = transaction
   const posting = postings.length === 1 && statements.length === 0 ? postings[0] : undefined
   switch (posting?._tag) {
     case "Reserve":
-      pen.number(reserve)
-      pen.text(posting.call)
-      pen.term(posting.sources)
-      pen.money(posting.least)
-      pen.number(posting.enough === undefined ? 0 : 1)
-      if (posting.enough !== undefined) pen.money(posting.enough)
-      pen.money(posting.most)
-      pen.term(posting.run)
-      pen.term(posting.facts)
-      pen.number(posting.tokens === undefined ? 0 : 1)
+      encoder.number(reserve)
+      encoder.text(posting.call)
+      encoder.term(posting.sources)
+      encoder.money(posting.least)
+      encoder.number(posting.enough === undefined ? 0 : 1)
+      if (posting.enough !== undefined) encoder.money(posting.enough)
+      encoder.money(posting.most)
+      encoder.term(posting.run)
+      encoder.term(posting.facts)
+      encoder.number(posting.tokens === undefined ? 0 : 1)
       if (posting.tokens === undefined) return
-      pen.number(posting.tokens.least)
-      return pen.number(posting.tokens.most)
+      encoder.number(posting.tokens.least)
+      return encoder.number(posting.tokens.most)
     case "Settle": {
       const { outcome } = posting
       // Calls are rarely served by a fallback, so these settlements use JSON.
-      if (outcome.served !== undefined) return spell(transaction, pen)
+      if (outcome.served !== undefined) return writeJson(transaction, encoder)
       const details = outcome.token_details
-      pen.number(details === undefined ? settle : settleWithDetails)
-      pen.text(posting.call)
-      pen.money(outcome.cost)
-      pen.number(outcome.prompt_tokens)
-      pen.number(outcome.completion_tokens)
-      pen.number(outcome.units)
-      pen.term(outcome.provider ?? null)
-      pen.number(outcome.success ? 1 : 0)
-      pen.term(outcome.error_type)
-      pen.term(outcome.usage_source)
-      pen.number(outcome.latency_ms)
+      encoder.number(details === undefined ? settle : settleWithDetails)
+      encoder.text(posting.call)
+      encoder.money(outcome.cost)
+      encoder.number(outcome.prompt_tokens)
+      encoder.number(outcome.completion_tokens)
+      encoder.number(outcome.units)
+      encoder.term(outcome.provider ?? null)
+      encoder.number(outcome.success ? 1 : 0)
+      encoder.term(outcome.error_type)
+      encoder.term(outcome.usage_source)
+      encoder.number(outcome.latency_ms)
       // A string on the tape cannot be null, but no id or hash is empty.
-      pen.text(outcome.request_id ?? "")
-      pen.text(outcome.vendor_request ?? "")
-      pen.text(outcome.request_hash ?? "")
-      pen.text(outcome.answer_hash ?? "")
-      pen.number(outcome.vendor_cost === undefined ? 0 : 1)
-      if (outcome.vendor_cost !== undefined) pen.money(outcome.vendor_cost)
-      return details === undefined ? undefined : writeDetails(details, pen)
+      encoder.text(outcome.request_id ?? "")
+      encoder.text(outcome.vendor_request ?? "")
+      encoder.text(outcome.request_hash ?? "")
+      encoder.text(outcome.answer_hash ?? "")
+      encoder.number(outcome.vendor_cost === undefined ? 0 : 1)
+      if (outcome.vendor_cost !== undefined) encoder.money(outcome.vendor_cost)
+      return details === undefined ? undefined : writeDetails(details, encoder)
     }
     default:
-      return spell(transaction, pen)
+      return writeJson(transaction, encoder)
   }
 }
 
 /** Writes a bit mask of the present kinds, then the token count of each. */
-const writeDetails = (details: TokenDetails, pen: Encoder): void => {
+const writeDetails = (details: TokenDetails, encoder: Encoder): void => {
   let kinds = 0
   for (let i = 0; i < detailNames.length; i++) if (details[detailNames[i]!] !== undefined) kinds |= 1 << i
-  pen.number(kinds)
-  for (let i = 0; i < detailNames.length; i++) if ((kinds & (1 << i)) !== 0) pen.number(details[detailNames[i]!]!)
+  encoder.number(kinds)
+  for (let i = 0; i < detailNames.length; i++) if ((kinds & (1 << i)) !== 0) encoder.number(details[detailNames[i]!]!)
 }
 
-const readDetails = (eye: Decoder): TokenDetails => {
-  const kinds = eye.number()
+const readDetails = (decoder: Decoder): TokenDetails => {
+  const kinds = decoder.number()
   const details: { [Name in TokenDetail]?: number } = {}
-  for (let i = 0; i < detailNames.length; i++) if ((kinds & (1 << i)) !== 0) details[detailNames[i]!] = eye.number()
+  for (let i = 0; i < detailNames.length; i++) if ((kinds & (1 << i)) !== 0) details[detailNames[i]!] = decoder.number()
   return details
 }
 
-const readTransaction = (eye: Decoder): Transaction => {
-  switch (eye.number()) {
+const readTransaction = (decoder: Decoder): Transaction => {
+  switch (decoder.number()) {
     case reserve: {
       const posting = {
         _tag: "Reserve",
-        call: eye.text(),
-        sources: eye.term<ReadonlyArray<Source>>(),
-        least: eye.money(),
-        enough: eye.number() === 1 ? eye.money() : undefined,
-        most: eye.money(),
-        run: eye.term<string>(),
-        facts: eye.term<ClaimedFacts>(),
-        tokens: eye.number() === 1 ? { least: eye.number(), most: eye.number() } : undefined
+        call: decoder.text(),
+        sources: decoder.term<ReadonlyArray<Source>>(),
+        least: decoder.money(),
+        enough: decoder.number() === 1 ? decoder.money() : undefined,
+        most: decoder.money(),
+        run: decoder.term<string>(),
+        facts: decoder.term<ClaimedFacts>(),
+        tokens: decoder.number() === 1 ? { least: decoder.number(), most: decoder.number() } : undefined
       } as const
       return { postings: [posting], statements: [] }
     }
     case settle:
-      return readSettle(eye, false)
+      return readSettle(decoder, false)
     case settleWithDetails:
-      return readSettle(eye, true)
+      return readSettle(decoder, true)
     default:
-      return readSpelled(eye)
+      return readJson(decoder)
   }
 }
 
-const readSettle = (eye: Decoder, withDetails: boolean): Transaction => {
-  const call = eye.text()
+const readSettle = (decoder: Decoder, withDetails: boolean): Transaction => {
+  const call = decoder.text()
   const outcome = {
-    cost: eye.money(),
-    prompt_tokens: eye.number(),
-    completion_tokens: eye.number(),
-    units: eye.number(),
-    provider: eye.term<string | null>(),
-    success: eye.number() === 1,
-    error_type: eye.term<string | null>(),
-    usage_source: eye.term<UsageSource>(),
-    latency_ms: eye.number(),
-    request_id: eye.text() || undefined,
-    vendor_request: eye.text() || undefined,
-    request_hash: eye.text() || undefined,
-    answer_hash: eye.text() || undefined,
-    vendor_cost: eye.number() === 1 ? eye.money() : undefined,
-    token_details: withDetails ? readDetails(eye) : undefined
+    cost: decoder.money(),
+    prompt_tokens: decoder.number(),
+    completion_tokens: decoder.number(),
+    units: decoder.number(),
+    provider: decoder.term<string | null>(),
+    success: decoder.number() === 1,
+    error_type: decoder.term<string | null>(),
+    usage_source: decoder.term<UsageSource>(),
+    latency_ms: decoder.number(),
+    request_id: decoder.text() || undefined,
+    vendor_request: decoder.text() || undefined,
+    request_hash: decoder.text() || undefined,
+    answer_hash: decoder.text() || undefined,
+    vendor_cost: decoder.number() === 1 ? decoder.money() : undefined,
+    token_details: withDetails ? readDetails(decoder) : undefined
   }
   return { postings: [{ _tag: "Settle", call, outcome }], statements: [] }
 }
 
-const writeOutcome = (outcome: Answered, pen: Encoder): void => {
+const writeOutcome = (outcome: WriterOutcome, encoder: Encoder): void => {
   const result = outcome._tag === "Committed" && outcome.results.length === 1 ? outcome.results[0] : undefined
   switch (result?._tag) {
     case "Reserved":
       // Budgets rarely exclude a model or provider, so these outcomes use JSON.
-      if (result.within?.refusal !== undefined) return spell(outcome, pen)
-      pen.number(result.within === undefined ? reserve : reserveWithin)
-      pen.term(result.source)
-      pen.money(result.amount)
-      return result.within === undefined ? undefined : writeWithin(result.within, pen)
+      if (result.within?.refusal !== undefined) return writeJson(outcome, encoder)
+      encoder.number(result.within === undefined ? reserve : reserveWithin)
+      encoder.term(result.source)
+      encoder.money(result.amount)
+      return result.within === undefined ? undefined : writeWithin(result.within, encoder)
     case "Settled":
-      if (result.before !== undefined) return spell(outcome, pen)
-      pen.number(settle)
-      pen.text(result.usage_id)
-      pen.money(result.collected)
-      return pen.money(result.balance)
+      if (result.before !== undefined) return writeJson(outcome, encoder)
+      encoder.number(settle)
+      encoder.text(result.usage_id)
+      encoder.money(result.collected)
+      return encoder.money(result.balance)
     default:
-      return spell(outcome, pen)
+      return writeJson(outcome, encoder)
   }
 }
 
-const writeWithin = ({ rates, tokens }: Within, pen: Encoder): void => {
-  pen.number(tokens ?? -1)
+const writeWithin = ({ rates, tokens }: BudgetAllowance, encoder: Encoder): void => {
+  encoder.number(tokens ?? -1)
   for (const rate of [rates.requests, rates.tokens]) {
-    pen.number(rate?.limit ?? -1)
+    encoder.number(rate?.limit ?? -1)
     if (rate === undefined) continue
-    pen.number(rate.remaining)
-    pen.number(rate.resets_at)
+    encoder.number(rate.remaining)
+    encoder.number(rate.resets_at)
   }
 }
 
 const noneBarred: ReadonlyArray<number> = []
 
-const readWithin = (eye: Decoder): Within => {
-  const tokens = eye.number()
-  const rates = { requests: readRate(eye), tokens: readRate(eye) }
+const readWithin = (decoder: Decoder): BudgetAllowance => {
+  const tokens = decoder.number()
+  const rates = { requests: readRate(decoder), tokens: readRate(decoder) }
   return { tokens: tokens === -1 ? undefined : tokens, rates, barred: noneBarred }
 }
 
-const readRate = (eye: Decoder): Rate | undefined => {
-  const limit = eye.number()
-  return limit === -1 ? undefined : { limit, remaining: eye.number(), resets_at: eye.number() }
+const readRate = (decoder: Decoder): Rate | undefined => {
+  const limit = decoder.number()
+  return limit === -1 ? undefined : { limit, remaining: decoder.number(), resets_at: decoder.number() }
 }
 
-const readOutcome = (eye: Decoder): Answered => {
-  switch (eye.number()) {
+const readOutcome = (decoder: Decoder): WriterOutcome => {
+  switch (decoder.number()) {
     case reserve:
       return {
         _tag: "Committed",
-        results: [{ _tag: "Reserved", source: eye.term<Source>(), amount: eye.money() }]
+        results: [{ _tag: "Reserved", source: decoder.term<Source>(), amount: decoder.money() }]
       }
     case reserveWithin:
       return {
         _tag: "Committed",
-        results: [{ _tag: "Reserved", source: eye.term<Source>(), amount: eye.money(), within: readWithin(eye) }]
+        results: [
+          { _tag: "Reserved", source: decoder.term<Source>(), amount: decoder.money(), within: readWithin(decoder) }
+        ]
       }
     case settle:
       return {
         _tag: "Committed",
-        results: [{ _tag: "Settled", usage_id: eye.text(), collected: eye.money(), balance: eye.money() }]
+        results: [{ _tag: "Settled", usage_id: decoder.text(), collected: decoder.money(), balance: decoder.money() }]
       }
     default:
-      return readSpelled(eye)
+      return readJson(decoder)
   }
 }
 
 /** Writes the value as JSON. Bigints and bytes are tagged objects. */
-const spell = (value: unknown, pen: Encoder): void => {
-  pen.number(spelled)
-  pen.text(
+const writeJson = (value: unknown, encoder: Encoder): void => {
+  encoder.number(jsonKind)
+  encoder.text(
     // The value is read from `this`, because `part` is already the result of the buffer's `toJSON`.
     JSON.stringify(value, function (this: Record<string, unknown>, key, part) {
       const raw = this[key]
@@ -372,16 +374,16 @@ const spell = (value: unknown, pen: Encoder): void => {
   )
 }
 
-const readSpelled = <A>(eye: Decoder): A => unspelled(JSON.parse(eye.text())) as A
+const readJson = <A>(decoder: Decoder): A => reviveJson(JSON.parse(decoder.text())) as A
 
-const unspelled = (value: unknown): unknown => {
+const reviveJson = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
-  if (Array.isArray(value)) return value.map(unspelled)
+  if (Array.isArray(value)) return value.map(reviveJson)
   const entries = Object.entries(value)
   if (entries.length === 1) {
     const [name, text] = entries[0]!
     if (name === "nano") return BigInt(text as string)
     if (name === "bytes") return Buffer.from(text as string, "base64")
   }
-  return Object.fromEntries(entries.map(([key, part]) => [key, unspelled(part)]))
+  return Object.fromEntries(entries.map(([key, part]) => [key, reviveJson(part)]))
 }

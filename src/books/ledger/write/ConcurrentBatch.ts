@@ -10,9 +10,9 @@
  */
 import { selectEnded } from "../../../storage/postgres/Ended.ts"
 import * as Locks from "../../../storage/postgres/Locks.ts"
-import { all, asked, query, run } from "../rows/SqlEffect.ts"
+import { all, queryOf, query, run } from "../rows/SqlEffect.ts"
 import type { SqlSteps, Query, Rows as Found } from "../rows/SqlEffect.ts"
-import type { Memory, Seqs } from "./Batch.ts"
+import type { BatchCache, RowNumbers } from "./Batch.ts"
 import * as Books from "../rules/Books.ts"
 import { tables } from "../rows/RowLinks.ts"
 import { dimensionColumns, dimensionsOf, selectDimensions } from "../rows/Dimensions.ts"
@@ -42,7 +42,7 @@ interface KnownAccount {
 }
 
 /** A node's cache of rows that never change once they are committed. The node's connections share the cache. It contains only committed rows. */
-export class Known {
+export class RowCache {
   readonly accounts = new Map<string, KnownAccount>()
   readonly tenants = new Map<string, number>()
   readonly dimensions = new Map<number, Dimensions>()
@@ -69,7 +69,7 @@ export class Known {
 
 const knownMax = 100_000
 
-interface Touched {
+interface TouchedRows {
   readonly accounts: Set<string>
   readonly tenants: Set<string>
   readonly runs: Set<string>
@@ -83,8 +83,8 @@ interface Touched {
   takesBack: boolean
 }
 
-const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
-  const touched: Touched = {
+const touchedBy = (transactions: ReadonlyArray<Transaction>): TouchedRows => {
+  const touched: TouchedRows = {
     accounts: new Set(),
     tenants: new Set(),
     runs: new Set(),
@@ -100,7 +100,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
   for (const { postings } of transactions) {
     for (const posting of postings) {
       for (const account of Books.accountsOf(posting)) touched.accounts.add(account)
-      touched.entries += entriesAtMost(posting)
+      touched.entries += maxEntriesOf(posting)
       if (posting._tag === "TakeBack") touched.takesBack = true
       if (posting._tag === "Reserve") {
         const { call, facts, sources } = posting
@@ -129,7 +129,7 @@ const touchedBy = (transactions: ReadonlyArray<Transaction>): Touched => {
 const nodeRunOf = (run: string): string => run.slice(run.lastIndexOf(" ") + 1)
 
 /** Returns the maximum number of entries that a posting writes, excluding the payment of debts. */
-const entriesAtMost = ({ _tag }: Posting): number => {
+const maxEntriesOf = ({ _tag }: Posting): number => {
   if (_tag === "Open" || _tag === "SetStatus" || _tag === "SetLimit" || _tag === "SetBudget" || _tag === "Reserve")
     return 0
   return _tag === "Renew" ? 2 : 1
@@ -173,9 +173,9 @@ const budgetsOf = (
  */
 export function* load(
   transactions: ReadonlyArray<Transaction>,
-  memory: Memory,
-  known: Known
-): SqlSteps<{ readonly bookedAt: number; readonly seqs: Seqs }> {
+  memory: BatchCache,
+  known: RowCache
+): SqlSteps<{ readonly bookedAt: number; readonly seqs: RowNumbers }> {
   const touched = touchedBy(transactions)
   if (touched.hasStatements) yield* run(`SELECT pg_advisory_xact_lock(${Locks.statements})`)
   known.trim()
@@ -183,34 +183,34 @@ export function* load(
   const accounts = yield* learnAccounts(touched.accounts, known)
   const tenants = yield* learnTenants(touched.tenants, known)
 
-  const questions: Array<Query> = []
+  const queries: Array<Query> = []
   /** Adds a query if it is needed. Returns a function that returns its rows once the queries have run. */
-  const ask = (isNeeded: boolean, text: string, ...params: ReadonlyArray<unknown>): (() => Found) => {
+  const addQuery = (isNeeded: boolean, text: string, ...params: ReadonlyArray<unknown>): (() => Found) => {
     if (!isNeeded) return () => []
-    const place = questions.push(asked(text, params)) - 1
+    const place = queries.push(queryOf(text, params)) - 1
     return () => found[place]!
   }
   const owners = numberArray(tenants.keys())
   const payers = numberArray(accounts.keys())
   const { entries, records } = touched
-  const endedRuns = ask(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
-  const reservations = ask(calls.size > 0, lockReservations, textArray([...calls.keys()]))
-  const heads = ask(tenants.size > 0, lockHeads, owners)
+  const endedRuns = addQuery(touched.runs.size > 0, selectEnded, JSON.stringify([...touched.runs]))
+  const reservations = addQuery(calls.size > 0, lockReservations, textArray([...calls.keys()]))
+  const heads = addQuery(tenants.size > 0, lockHeads, owners)
   // If all accounts of a batch are new, there are no rows to lock. The batch must still lock the table before it draws numbers (`SafeHorizon`).
-  const amounts = ask(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
+  const amounts = addQuery(accounts.size > 0 || entries + records > 0, lockAmounts, payers)
   // This must be a separate statement, because only a statement that starts after the lock sees the commits made while waiting for it.
-  const facts = ask(accounts.size > 0, selectFacts, payers)
-  const tails = ask(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
-  const ofEveryone = ask(touched.reserves, selectOfEveryone)
-  const takenSeqs = ask(entries + records > 0, nextSeqs, entries, records)
-  const found = yield* all(questions)
+  const facts = addQuery(accounts.size > 0, selectFacts, payers)
+  const tails = addQuery(tenants.size > 0, selectTails, owners, records, Math.min(pooledMax, memory.tailMax))
+  const ofEveryone = addQuery(touched.reserves, selectOfEveryone)
+  const takenSeqs = addQuery(entries + records > 0, nextSeqs, entries, records)
+  const found = yield* all(queries)
   if (endedRuns().some((row) => row.ended === 1)) throw new LeaseLost()
 
   for (const { id } of reservations()) remember(calls.get(id)!, memory)
   // Released calls are read after the tenants are locked, because a late settlement holds these locks until it commits.
   const ended = [...calls.keys()].filter((call) => !memory.reservations.has(call))
   for (const released of yield* Released.load(ended)) remember(released, memory)
-  const seen: Seen = { bookedAt: 0, debts: 0, limited: new Set() }
+  const seen: OwnerFacts = { bookedAt: 0, debts: 0, limited: new Set() }
   rememberHeads(heads(), tenants, memory, seen)
   rememberAccounts(amounts(), facts(), accounts, memory, seen)
   for (const row of tails()) memory.tails.set(row.id, { watermark: row.watermark, pooled: row.pooled === 1 })
@@ -232,7 +232,7 @@ export function* load(
 }
 
 /** Facts from the rows of a batch's owners. */
-interface Seen {
+interface OwnerFacts {
   /** The earliest time for new rows. */
   bookedAt: number
   debts: number
@@ -240,12 +240,17 @@ interface Seen {
   readonly limited: Set<string>
 }
 
-const remember = ({ number, reservation }: OpenCall, memory: Memory): void => {
+const remember = ({ number, reservation }: OpenCall, memory: BatchCache): void => {
   memory.reservations.set(reservation.id, reservation)
   memory.dimensions.set(reservation.dimensions, number)
 }
 
-const rememberHeads = (heads: Found, tenants: ReadonlyMap<number, string>, memory: Memory, seen: Seen): void => {
+const rememberHeads = (
+  heads: Found,
+  tenants: ReadonlyMap<number, string>,
+  memory: BatchCache,
+  seen: OwnerFacts
+): void => {
   for (const row of heads) {
     const id = tenants.get(row.tenant)!
     if (row.limits > 0) seen.limited.add(id)
@@ -259,8 +264,8 @@ const rememberAccounts = (
   amounts: Found,
   facts: Found,
   accounts: ReadonlyMap<number, { readonly id: string; readonly tenant_id: string }>,
-  memory: Memory,
-  seen: Seen
+  memory: BatchCache,
+  seen: OwnerFacts
 ): void => {
   const factsOf = new Map(facts.map((row) => [row.number as number, row]))
   for (const row of amounts) {
@@ -275,7 +280,7 @@ const rememberAccounts = (
 }
 
 /** Updates the budget count of each tenant that gained or lost budgets. The tenants' rows are locked. */
-export function* countBudgets({ budgets }: Books.Draft, memory: Memory): SqlSteps<void> {
+export function* countBudgets({ budgets }: Books.Draft, memory: BatchCache): SqlSteps<void> {
   const gained = new Map<string, number>()
   for (const [id, budget] of budgets) {
     const before = memory.budgets.get(id)
@@ -298,7 +303,7 @@ const countInAccount = `UPDATE tollgate_ledger_amounts m SET limits = m.limits +
 const selectOfEveryone = `SELECT id FROM tollgate_ledger_budgets WHERE anchor = '${everyone}' LIMIT 1`
 
 /** Returns the calls to settle that are open or released, as of their last read, and adds the rows that they touch to `touched`. */
-function* learnCalls(touched: Touched, known: Known): SqlSteps<ReadonlyMap<string, OpenCall>> {
+function* learnCalls(touched: TouchedRows, known: RowCache): SqlSteps<ReadonlyMap<string, OpenCall>> {
   const calls = new Map<string, OpenCall>()
   const unknown: Array<string> = []
   for (const call of touched.calls) {
@@ -324,7 +329,7 @@ function* learnCalls(touched: Touched, known: Known): SqlSteps<ReadonlyMap<strin
   return calls
 }
 
-function* learnDimensions(numbers: ReadonlySet<number>, known: Known): SqlSteps<ReadonlyMap<number, Dimensions>> {
+function* learnDimensions(numbers: ReadonlySet<number>, known: RowCache): SqlSteps<ReadonlyMap<number, Dimensions>> {
   const found = new Map<number, Dimensions>()
   const unknown: Array<number> = []
   for (const number of numbers) {
@@ -344,7 +349,7 @@ function* learnDimensions(numbers: ReadonlySet<number>, known: Known): SqlSteps<
 /** Returns the existing accounts, by number. */
 function* learnAccounts(
   ids: ReadonlySet<string>,
-  known: Known
+  known: RowCache
 ): SqlSteps<ReadonlyMap<number, { readonly id: string; readonly tenant_id: string }>> {
   const accounts = new Map<number, { readonly id: string; readonly tenant_id: string }>()
   const unknown: Array<string> = []
@@ -362,7 +367,7 @@ function* learnAccounts(
 }
 
 /** Returns the tenants, by number. Creates missing numbers and heads. */
-function* learnTenants(ids: ReadonlySet<string>, known: Known): SqlSteps<ReadonlyMap<number, string>> {
+function* learnTenants(ids: ReadonlySet<string>, known: RowCache): SqlSteps<ReadonlyMap<number, string>> {
   const tenants = new Map<number, string>()
   const unknown: Array<string> = []
   for (const id of ids) {

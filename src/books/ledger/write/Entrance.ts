@@ -8,7 +8,7 @@ import { createServer } from "node:net"
 import type { Socket } from "node:net"
 import type { Transaction } from "../rules/Transaction.ts"
 import { outcomeSender, transactionReceiver } from "./Codec.ts"
-import type { Answered } from "./Codec.ts"
+import type { WriterOutcome } from "./Codec.ts"
 import * as Frames from "./Frames.ts"
 import type { Frame } from "./Frames.ts"
 import type { Door } from "./Thread.ts"
@@ -18,7 +18,7 @@ export interface Submitted {
   readonly now: number
   readonly transactions: ReadonlyArray<Transaction>
   /** Sends the outcomes. A sender's submissions share this function, and their outcomes must be sent in the order of submission. */
-  readonly reply: (outcomes: ReadonlyArray<Answered>) => void
+  readonly reply: (outcomes: ReadonlyArray<WriterOutcome>) => void
 }
 
 export interface Entrance {
@@ -55,7 +55,7 @@ const serve = (socket: Socket, token: Buffer, onSubmitted: (one: Submitted) => v
   /** The number of transactions without a reply. */
   let open = 0
   let ended = false
-  const send = (outcomes: ReadonlyArray<Answered>) => {
+  const send = (outcomes: ReadonlyArray<WriterOutcome>) => {
     // The process might have ended.
     if (socket.writable) socket.write(Frames.encode(0, encode(outcomes)))
   }

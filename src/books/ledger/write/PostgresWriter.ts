@@ -21,7 +21,7 @@ import type { SqlEffect, Insert, Change, Rows } from "../rows/SqlEffect.ts"
 import * as Batch from "./Batch.ts"
 import * as CommitWatch from "./CommitWatch.ts"
 import { BooksUnavailable } from "../rules/Problems.ts"
-import { Known, LeaseLost, quoted } from "./ConcurrentBatch.ts"
+import { RowCache, LeaseLost, quoted } from "./ConcurrentBatch.ts"
 import { isStorageFault } from "./DatabaseFault.ts"
 import { RollupLagMax } from "../rows/RollupLag.ts"
 import type { Outcome, Transaction } from "../rules/Transaction.ts"
@@ -31,7 +31,7 @@ import { watched, Writer } from "./Writer.ts"
 
 type Resume = (effect: Submitted) => void
 
-interface Waiting {
+interface QueuedTransaction {
   readonly transaction: Transaction
   readonly resume: Resume
 }
@@ -40,8 +40,8 @@ interface Waiting {
 interface Lane {
   client: Client | undefined
   groups: Groups | undefined
-  memory: Batch.Memory
-  batch: ReadonlyArray<Waiting>
+  memory: Batch.BatchCache
+  batch: ReadonlyArray<QueuedTransaction>
   /** The calls that a stalled batch might still reserve. */
   late: ReadonlySet<string>
 }
@@ -56,7 +56,7 @@ const graceMillis = 1_000
  * The maximum time that a node may leave a transaction idle, as a fraction of the commit limit. After that, the server aborts the transaction of the
  * frozen node and so releases its locks before other batches reach their limit.
  */
-const silentShare = 0.5
+const idleRatioMax = 0.5
 
 /**
  * Makes the server plan each batch statement only once per connection. By default, it plans most of them at every execution, which took two fifths of
@@ -72,7 +72,7 @@ const planning = [
   .join(" ")
 
 /** While a batch runs, an idle connection starts another only if at least this many transactions are queued. */
-const companyMin = 32
+const concurrentMin = 32
 
 /**
  * After a batch of at least `gatherMin` transactions starts, the next one starts at least `gatherMillis` later, unless it is full before then. Under
@@ -100,14 +100,14 @@ const make = Effect.gen(function* () {
   const runtime = yield* Effect.runtime<never>()
   const log = (effect: Effect.Effect<void>) => void Runtime.runFork(runtime)(effect)
 
-  let waiting: Array<Waiting> = []
+  let waiting: Array<QueuedTransaction> = []
   let closed = false
-  let known = new Known()
+  let known = new RowCache()
   let texts: Texts | undefined
   const lanes: ReadonlyArray<Lane> = Array.from({ length: settings.writers }, () => ({
     client: undefined,
     groups: undefined,
-    memory: new Batch.Memory(tailMax, known),
+    memory: new Batch.BatchCache(tailMax, known),
     batch: [],
     late: noCalls
   }))
@@ -131,7 +131,7 @@ const make = Effect.gen(function* () {
 
   /** Whether the last batch failed because of the database or a lost lease. */
   let down = false
-  const became = (nowDown: boolean, why?: unknown) => {
+  const setDown = (nowDown: boolean, why?: unknown) => {
     if (nowDown === down) return
     down = nowDown
     log(
@@ -146,7 +146,7 @@ const make = Effect.gen(function* () {
     const client = connect({
       statement_timeout: limit,
       options: planning,
-      idle_in_transaction_session_timeout: Math.ceil(limit * silentShare),
+      idle_in_transaction_session_timeout: Math.ceil(limit * idleRatioMax),
       connectionTimeoutMillis: limit,
       // If the server fails to report its own timeout, the driver closes the connection.
       query_timeout: limit + graceMillis
@@ -168,7 +168,7 @@ const make = Effect.gen(function* () {
 
   const attempt = async (lane: Lane, transactions: ReadonlyArray<Transaction>): Promise<ReadonlyArray<Outcome>> => {
     const client = await clientOf(lane)
-    if (lane.memory.known !== known) lane.memory = new Batch.Memory(tailMax, known)
+    if (lane.memory.known !== known) lane.memory = new Batch.BatchCache(tailMax, known)
     texts ??= new Texts(await readTypes(client))
     const pipe = new Pipe(lane.groups!, texts)
     try {
@@ -186,7 +186,7 @@ const make = Effect.gen(function* () {
       lane.memory.forget()
       if (isConnectionFault(error)) {
         // Drop the cache, because the next connection can reach another server that lacks the last commits.
-        known = new Known()
+        known = new RowCache()
         forget(lane)
       } else if (lane.client === client) {
         await client.query("ROLLBACK").catch(() => forget(lane))
@@ -219,33 +219,33 @@ const make = Effect.gen(function* () {
     }
   }
 
-  const answer = async (lane: Lane, batch: ReadonlyArray<Waiting>): Promise<void> => {
+  const commitBatch = async (lane: Lane, batch: ReadonlyArray<QueuedTransaction>): Promise<void> => {
     for (let races = 0; ; races++) {
       try {
         const outcomes = await attempt(
           lane,
           batch.map(({ transaction }) => transaction)
         )
-        became(false)
+        setDown(false)
         for (const [i, { resume }] of batch.entries()) resume(resolve(outcomes[i]!))
         return
       } catch (error) {
         if (races < (isLostRace(error) ? racesMax : isDuplicate(error) ? duplicatesMax : 0)) continue
         if (isStorageFault(error) || error instanceof LeaseLost || error instanceof MaybeWritten) {
-          became(true, error)
+          setDown(true, error)
           const maybe_written = error instanceof MaybeWritten
           for (const { resume } of batch) resume(new BooksUnavailable({ maybe_written }))
           return
         }
         // A transaction that violates a database constraint must not fail the others, so run each one alone.
-        if (batch.length > 1) for (const one of batch) await answer(lane, [one])
+        if (batch.length > 1) for (const one of batch) await commitBatch(lane, [one])
         else batch[0]!.resume(Effect.die(error))
         return
       }
     }
   }
 
-  const work = async (lane: Lane): Promise<void> => {
+  const processQueue = async (lane: Lane): Promise<void> => {
     while (waiting.length > 0) {
       const early = gatherUntil - performance.now()
       if (early > 0 && waiting.length < batchMax) {
@@ -253,12 +253,12 @@ const make = Effect.gen(function* () {
         continue
       }
       // A long queue is divided among the idle lanes, so that one batch can be built while another commits.
-      const share = waiting.length < 2 * companyMin ? waiting.length : Math.ceil(waiting.length / (idle.length + 1))
+      const share = waiting.length < 2 * concurrentMin ? waiting.length : Math.ceil(waiting.length / (idle.length + 1))
       const size = Math.min(share, batchMax)
       gatherUntil = size < gatherMin ? 0 : performance.now() + gatherMillis
       lane.batch = waiting.slice(0, size)
       waiting = waiting.slice(size)
-      await answer(lane, lane.batch)
+      await commitBatch(lane, lane.batch)
       lane.batch = []
       lane.late = noCalls
       watch.progress()
@@ -270,8 +270,8 @@ const make = Effect.gen(function* () {
   const start = () => {
     scheduled = false
     while (waiting.length > 0 && idle.length > 0) {
-      if (idle.length < lanes.length && waiting.length < companyMin) return
-      void work(idle.pop()!)
+      if (idle.length < lanes.length && waiting.length < concurrentMin) return
+      void processQueue(idle.pop()!)
     }
   }
   let gatherUntil = 0
@@ -313,7 +313,7 @@ export const layer = Layer.suspend(() => Layer.scoped(Writer, Effect.map(make, w
 
 const noCalls: ReadonlySet<string> = new Set()
 
-const reservedBy = (batch: ReadonlyArray<Waiting>): ReadonlySet<string> =>
+const reservedBy = (batch: ReadonlyArray<QueuedTransaction>): ReadonlySet<string> =>
   new Set(
     batch.flatMap(({ transaction }) =>
       transaction.postings.flatMap((posting) => (posting._tag === "Reserve" ? [posting.call] : []))

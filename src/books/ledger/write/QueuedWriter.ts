@@ -6,7 +6,7 @@ import { Duration, Effect, Runtime } from "effect"
 import { BooksUnavailable } from "../rules/Problems.ts"
 import type { Transaction } from "../rules/Transaction.ts"
 import { outcomeReceiver, transactionSender } from "./Codec.ts"
-import type { Answered, Receiver, Sender, Tape } from "./Codec.ts"
+import type { WriterOutcome, Receiver, Sender, Tape } from "./Codec.ts"
 import * as CommitWatch from "./CommitWatch.ts"
 import { CommitLimit, resolve } from "./Submitting.ts"
 import type { Submitted } from "./Submitting.ts"
@@ -47,9 +47,9 @@ export interface LinkOptions {
 type Resume = (effect: Submitted) => void
 
 /** A link with its codec. Each link numbers the shared terms from 0. */
-interface Connected extends Link {
+interface OpenLink extends Link {
   readonly sender: Sender<Transaction>
-  readonly receiver: Receiver<Answered>
+  readonly receiver: Receiver<WriterOutcome>
 }
 
 /** The pause before a link is reopened, in milliseconds. It doubles from the first value to the last. */
@@ -64,7 +64,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
   const log = (effect: Effect.Effect<void>) => void Runtime.runFork(runtime)(effect)
 
   /** The open link; `undefined` while a link is being reopened. */
-  let link: Connected | undefined
+  let link: OpenLink | undefined
   let closing = false
   /** Set while the writer is closing and waits for the link's end. */
   let onClosed: (() => void) | undefined
@@ -100,7 +100,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
   })
 
   const post = (
-    { send, sender }: Connected,
+    { send, sender }: OpenLink,
     transactions: ReadonlyArray<Transaction>,
     resumes: ReadonlyArray<Resume>
   ) => {
@@ -132,7 +132,7 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
     }
   }
 
-  const heard = (outcomes: ReadonlyArray<Answered>) => {
+  const handleOutcomes = (outcomes: ReadonlyArray<WriterOutcome>) => {
     watch.progress()
     for (const outcome of outcomes) {
       const resume = waiting[answered]
@@ -146,20 +146,20 @@ export const make = Effect.fnUntraced(function* ({ ended: endedText, open, targe
   }
 
   /** Opens a link. `onReady` is called when the writer is ready, and `onEnd` with the reason when the link has ended. */
-  const start = (onReady: () => void, onEnd: (reason: string) => void): Connected => {
+  const start = (onReady: () => void, onEnd: (reason: string) => void): OpenLink => {
     const receiver = outcomeReceiver()
     let opened = false
     const opening = open({
       onAnswer: (answer) => {
         const outcomes = receiver.decode(answer)
         // Ignore replies over a link that has ended, because its callers have already failed.
-        if (opened && link === connected) heard(outcomes)
+        if (opened && link === connected) handleOutcomes(outcomes)
         if (!opened) onReady()
         opened = true
       },
       onEnd
     })
-    const connected: Connected = { ...opening, sender: transactionSender(), receiver }
+    const connected: OpenLink = { ...opening, sender: transactionSender(), receiver }
     return connected
   }
 

@@ -8,7 +8,7 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 
 /** The maximum wait for the lock, and the default number of retries. The wait also delays new batches. */
-const lockPatience = "50ms"
+const lockTimeout = "50ms"
 const triesMax = 30
 /** The pause between attempts, in milliseconds. */
 const pause = 100
@@ -27,7 +27,7 @@ export interface SafeHorizon {
 export const find = (sql: SqlClient, times = triesMax): Effect.Effect<SafeHorizon | undefined> => {
   const look = sql.withTransaction(
     Effect.gen(function* () {
-      yield* sql.unsafe(`SET LOCAL lock_timeout = '${lockPatience}'`)
+      yield* sql.unsafe(`SET LOCAL lock_timeout = '${lockTimeout}'`)
       yield* sql.unsafe("LOCK TABLE tollgate_ledger_amounts IN EXCLUSIVE MODE")
       const [end] = yield* sql.unsafe<SafeHorizon>(selectEnd)
       return end!

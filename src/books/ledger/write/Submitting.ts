@@ -3,7 +3,7 @@ import { Context, Duration, Effect } from "effect"
 import { BooksUnavailable, errorOf } from "../rules/Problems.ts"
 import type { LedgerRefusal } from "../rules/Problems.ts"
 import type { Result } from "../rules/Transaction.ts"
-import type { Answered } from "./Codec.ts"
+import type { WriterOutcome } from "./Codec.ts"
 
 /** The outcome of a transaction: its results, a refusal by the books, or `BooksUnavailable`. */
 export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | BooksUnavailable>
@@ -12,14 +12,14 @@ export type Submitted = Effect.Effect<ReadonlyArray<Result>, LedgerRefusal | Boo
 export const batchMax = 512
 
 /** How long a healthy SQLite writer waits for another process's lock on the database, in milliseconds. */
-export const patience = 1_000
+export const lockTimeout = 1_000
 
 /** How long callers wait for a pending commit before they get `BooksUnavailable`. */
 export class CommitLimit extends Context.Reference<CommitLimit>()("tollgate/ledger/CommitLimit", {
   defaultValue: (): Duration.Duration => Duration.seconds(10)
 }) {}
 
-export const resolve = (outcome: Answered): Submitted => {
+export const resolve = (outcome: WriterOutcome): Submitted => {
   switch (outcome._tag) {
     case "Committed":
       return Effect.succeed(outcome.results)

@@ -5,7 +5,7 @@ import { MessageChannel } from "node:worker_threads"
 import { RollupLagMax } from "../rows/RollupLag.ts"
 import * as QueuedWriter from "./QueuedWriter.ts"
 import type { Answer, Link, LinkEvents } from "./QueuedWriter.ts"
-import { batchMax, patience } from "./Submitting.ts"
+import { batchMax, lockTimeout } from "./Submitting.ts"
 import * as Thread from "./Thread.ts"
 import type { Task } from "./Thread.ts"
 
@@ -15,7 +15,7 @@ export const make = Effect.fnUntraced(function* (file: string, door?: Task["door
   yield* SqlClient
   const tailMax = yield* RollupLagMax
   return yield* QueuedWriter.make({
-    open: linkTo({ file, batchMax, patience, tailMax, ...(door !== undefined && { door }) }),
+    open: linkTo({ file, batchMax, patience: lockTimeout, tailMax, ...(door !== undefined && { door }) }),
     target: file,
     ended: (pause) => `the writer's thread stopped and will be restarted in ${pause} ms`
   })

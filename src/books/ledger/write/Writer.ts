@@ -60,7 +60,7 @@ export const watched = (commit: (transaction: Transaction) => Submitted): Writer
       ? commit(transaction)
       : Effect.uninterruptible(
           Effect.map(commit(transaction), (results) => {
-            for (const [i, posting] of transaction.postings.entries()) tell(listeners, posting, results[i])
+            for (const [i, posting] of transaction.postings.entries()) notifyListeners(listeners, posting, results[i])
             return results
           })
         )
@@ -78,7 +78,7 @@ export const watched = (commit: (transaction: Transaction) => Submitted): Writer
 /** Returns whether a posting is of the most frequent kind that changes no balance. */
 const movesNothing = ({ _tag }: Posting): boolean => _tag === "Reserve"
 
-const tell = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Result | undefined): void => {
+const notifyListeners = (listeners: Iterable<BalanceMoved>, posting: Posting, result: Result | undefined): void => {
   if (result === undefined) return
   switch (posting._tag) {
     case "Credit":

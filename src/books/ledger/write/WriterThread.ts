@@ -8,7 +8,7 @@ import { changeText, insertText } from "../rows/SqlEffect.ts"
 import type { SqlEffect, Insert, Rows } from "../rows/SqlEffect.ts"
 import * as Batch from "./Batch.ts"
 import { outcomeSender, transactionReceiver } from "./Codec.ts"
-import type { Answered } from "./Codec.ts"
+import type { WriterOutcome } from "./Codec.ts"
 import { isStorageFault } from "./DatabaseFault.ts"
 import * as Entrance from "./Entrance.ts"
 import type { Submitted } from "./Entrance.ts"
@@ -43,25 +43,25 @@ const prepare = (text: string): Sqlite.Statement => {
   return statement
 }
 
-const ask = (asked: SqlEffect): Rows => {
+const runEffect = (asked: SqlEffect): Rows => {
   if (asked._tag === "Query" || asked._tag === "Run") {
     const statement = prepare(asked.text)
     if (statement.reader) return statement.all(asked.params)
     statement.run(asked.params)
     return []
   }
-  if (asked._tag === "All") return asked.queries.map(ask)
+  if (asked._tag === "All") return asked.queries.map(runEffect)
   if (asked._tag === "Change") {
     const statement = prepare(changeText(asked))
     for (const row of asked.rows) statement.run(row)
     return []
   }
-  put(asked)
+  insertRows(asked)
   return []
 }
 
 /** Inserts rows with prepared statements, at half the cost of unpacking a JSON parameter in SQL. */
-const put = (insert: Insert): void => {
+const insertRows = (insert: Insert): void => {
   const { rows, table } = insert
   let statements = inserts.get(table)
   if (statements === undefined) {
@@ -77,7 +77,7 @@ const put = (insert: Insert): void => {
   for (; i < rows.length; i++) statements.one.run(rows[i]!)
 }
 
-const memory = new Batch.Memory(tailMax)
+const memory = new Batch.BatchCache(tailMax)
 /** Reads a version that changes with every commit by another connection, such as an operator's command in another process. */
 const version = db.prepare("PRAGMA data_version").pluck()
 let versionSeen: unknown
@@ -91,7 +91,7 @@ const commit = (transactions: ReadonlyArray<Transaction>, now: number): Readonly
     versionSeen = versionNow
     const body = Batch.run(transactions, now, memory)
     let step = body.next([])
-    while (step.done !== true) step = body.next(ask(step.value))
+    while (step.done !== true) step = body.next(runEffect(step.value))
     end()
     return step.value
   } catch (error) {
@@ -119,21 +119,21 @@ let down = false
  * Records whether the database is down. Batches normally wait for another process's lock. After a failure, they do not wait until one has been
  * committed.
  */
-const became = (nowDown: boolean): void => {
+const setDown = (nowDown: boolean): void => {
   if (nowDown === down) return
   down = nowDown
   db.pragma(`busy_timeout = ${down ? 0 : patience}`)
 }
 
-const answer = (transactions: ReadonlyArray<Transaction>, now: number): ReadonlyArray<Answered> => {
+const answer = (transactions: ReadonlyArray<Transaction>, now: number): ReadonlyArray<WriterOutcome> => {
   try {
     const outcomes = commit(transactions, now)
-    became(false)
+    setDown(false)
     return outcomes
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     if (isStorageFault(error)) {
-      became(true)
+      setDown(true)
       const maybe_written = error instanceof CommitFailed
       return transactions.map(() => ({ _tag: "Unavailable", reason, maybe_written }))
     }
@@ -188,7 +188,7 @@ const commitNext = (): void => {
   if (taken.length > 0) {
     const transactions = taken.length === 1 ? taken[0]!.transactions : taken.flatMap((one) => one.transactions)
     const outcomes = answer(transactions, Math.max(...taken.map(({ now }) => now)))
-    const bySender = new Map<Submitted["reply"], Array<Answered>>()
+    const bySender = new Map<Submitted["reply"], Array<WriterOutcome>>()
     let from = 0
     for (const one of taken) {
       const own = outcomes.slice(from, (from += one.transactions.length))
