@@ -269,7 +269,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ]),
   mistake("broken-streams-are-whole", "a stream broken off by its vendor is not complete", [
     "calls/prompts/EventRelay.ts",
-    "if (!reader.isFinished()) return unfinished[stop]",
+    "if (!reader.isFinished()) return incompleteEnds[stop]",
     "reader.isFinished()"
   ]),
   mistake("long-events-are-not-read", "an event too long to buffer is still read for its usage and its end", [
