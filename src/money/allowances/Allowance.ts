@@ -18,11 +18,11 @@ const rollover = Schema.optionalWith(Rollover, { default: () => "none" as const 
 export const Terms = Schema.Struct({ amount_usd: Amount, period: Period, rollover })
 export interface Terms extends Schema.Schema.Type<typeof Terms> {}
 
-/** Returns the most credit that a rollover carries over, in nano-USD. */
+/** Returns the maximum credit that a rollover carries over, in nano-USD. */
 export const keepOf = (rollover: Rollover): Nano =>
   rollover === "none" ? 0n : rollover === "all" ? amountMax : rollover.up_to_usd
 
-/** Either the name of a configured plan or the tenant's own terms. */
+/** Either a configured plan's name or the tenant's own terms. */
 export const NewAllowance = Schema.Struct({
   plan: Schema.optional(Schema.String),
   amount_usd: Schema.optional(Amount),

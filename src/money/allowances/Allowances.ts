@@ -37,7 +37,7 @@ import * as Renewal from "./Renewal.ts"
 import { Plans } from "./Settings.ts"
 import type { PlansByName } from "./Settings.ts"
 
-/** The operations on allowances. `beside` contains statements that commit with the change, such as an audit log entry. */
+/** `beside` contains statements that commit with the change, such as an audit log entry. */
 export interface AllowancesContract {
   /** Sets the terms of a tenant's allowance and grants the current period if it is due. */
   readonly set: (
@@ -57,7 +57,7 @@ export interface AllowancesContract {
    * than `limit`.
    */
   readonly list: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Allowance>>
-  /** Grants all due periods. `failed` is the number of failed renewals. The job runs this effect. */
+  /** Grants all due periods. Returns the number of failed renewals. The job runs this effect. */
   readonly renewDue: Effect.Effect<{ readonly failed: number }>
   readonly job: Loop.Job
 }

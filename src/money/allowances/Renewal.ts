@@ -18,7 +18,7 @@ const name = "allowances"
 const pageMax = 500
 /** The maximum number of concurrent renewals. The writer commits them together. */
 const concurrency = 32
-/** The longest pause. The clock can be set forward, so the job reads it at least this often. */
+/** The maximum pause. The clock can jump forward, so the job reads it at least this often. */
 const pauseMax = Duration.minutes(1)
 
 export interface Parts {
@@ -31,8 +31,8 @@ export const make = (parts: Parts, waker: Loop.Waker) => {
   const { reading } = parts
 
   /**
-   * Grants the current period if it is due and the billing account is active. Starts again if another process changes or grants the allowance in the
-   * meantime.
+   * Grants the current period if it is due and the billing account is active. Retries if another process changes or grants the allowance
+   * concurrently.
    */
   const renew = (tenant: TenantId): Effect.Effect<void, BalanceTooLarge | BooksUnavailable> =>
     Effect.gen(function* () {
@@ -82,7 +82,7 @@ export const make = (parts: Parts, waker: Loop.Waker) => {
 
 export type Renewal = ReturnType<typeof make>
 
-/** Returns the reference of a grant, unique per tenant and period. */
+/** Returns a grant's reference, unique per tenant and period. */
 const referenceOf = (tenant: TenantId, { period }: Terms, number: number): string =>
   `alw_${tenant.slice(tenant.indexOf("_") + 1)}_${nameOf(period, number)}`
 

@@ -20,7 +20,7 @@ export class Plans extends Context.Tag("tollgate/allowances/Plans")<Plans, Plans
 const FactorsByTenant = Schema.Record({ key: Schema.NonEmptyString, value: PriceFactor })
 export type FactorsByTenant = typeof FactorsByTenant.Type
 
-/** Price factors for individual tenants. They take precedence over the factor of a plan. */
+/** Price factors for individual tenants. They take precedence over a plan's factor. */
 export class TenantFactors extends Context.Tag("tollgate/allowances/TenantFactors")<TenantFactors, FactorsByTenant>() {}
 
 export const fields = {

@@ -1,5 +1,5 @@
 /**
- * Attempts to charge a stored payment method. An attempt is committed before the request to the processor, and ends in the transaction that credits
+ * Attempts to charge a saved payment method. An attempt is committed before the request to the processor, and ends in the transaction that credits
  * the payment or records the failure. While its outcome is unknown, the service searches for the payment first. If there is none, it repeats the
  * request with the attempt's id. The processor charges each id only once, so two nodes that pursue one attempt still charge once. The leading node
  * takes over other nodes' old attempts.
@@ -75,14 +75,14 @@ export const make = (parts: Parts) => {
   return {
     open: state.open,
     /**
-     * Writes a new attempt. The caller must pursue it. Returns `undefined` if auto-reload was disabled or another attempt began after `settings` were
+     * Writes a new attempt. The caller must pursue it. Returns `undefined` if the settings changed or another attempt began since `settings` was
      * read.
      */
     begin: (tenant: TenantId, settings: StoredSettings, balance: Nano, now: number) =>
       begin(state, tenant, settings, balance, now),
     /** Requests the charge once. If the outcome is still unknown, the job retries later. */
     pursue: (one: OpenAttempt) => pursue(state, one),
-    /** Adopts stored attempts that this process is not pursuing, and drops attempts that another node has ended. */
+    /** Adopts open attempts that this process is not pursuing, and drops attempts that another node has ended. */
     takeOver: takeOver(state)
   }
 }
@@ -104,7 +104,7 @@ const begin = Effect.fnUntraced(function* (
   const begun = yield* Statements.tryWrite(writer, ...storage.begin(attempt, settings, balance)).pipe(
     Effect.tapErrorTag("BooksUnavailable", ({ maybe_written }) => {
       if (!maybe_written) return Effect.void
-      // If the row was nevertheless written, the next check of the stored attempts adopts it.
+      // If the row was nevertheless written, the next check of open attempts adopts it.
       watchList.checkAt = now
       return waker.wake
     }),

@@ -1,4 +1,4 @@
-/** Schemas and rules for the settings of auto-reload and alerts, and the state that results from past attempts. */
+/** Schemas and validation of auto-reload and alert settings, and the state that results from past attempts. */
 import { Either, Schema } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -6,7 +6,7 @@ import { amountMax, cent, Usd, usd } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { CreditAmount, creditRule, isCreditAmount, WholeCredits } from "../payments/Payment.ts"
 
-/** The minimum time between two attempts to charge, in milliseconds. */
+/** The minimum time between charge attempts, in milliseconds. */
 export const cooldown = 600_000
 /** Auto-reload is disabled after this many consecutive failed charges. */
 export const failuresMax = 3
@@ -92,7 +92,7 @@ export const checked = (change: AutoReloadChange): Either.Either<AutoReloadChang
   return Either.right(change)
 }
 
-/** A tenant's stored row: its settings and the outcomes of its attempts. */
+/** A tenant's row: its settings and the outcomes of its attempts. */
 export interface StoredSettings {
   readonly enabled: boolean
   readonly threshold: Nano
@@ -112,7 +112,7 @@ export interface StoredSettings {
   readonly warn_threshold: Nano | null
   readonly rearm_threshold: Nano | null
   readonly warned: boolean
-  /** The last stored balance. Checks, alerts, attempts and changes of settings store it. Null before the first of these. */
+  /** The last saved balance. Checks, alerts, attempts and settings changes save it. Null before the first of these. */
   readonly looked: Nano | null
   /** Whether the balance fell below the threshold while no attempt could begin. */
   readonly fell: boolean

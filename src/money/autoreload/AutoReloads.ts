@@ -52,8 +52,8 @@ import * as Turns from "./Turns.ts"
 import * as WatchList from "./WatchList.ts"
 
 /**
- * The operations of auto-reload. Amounts and thresholds are in nano-USD, and times are in milliseconds since 1970. Only owners and admins may change
- * settings or charge.
+ * Amounts and thresholds are in nano-USD; times are Unix times in milliseconds. Only owners and admins may change settings or start a
+ * charge.
  */
 export interface AutoReloadsContract {
   readonly find: (tenant: TenantId) => Effect.Effect<AutoReload>
@@ -218,7 +218,7 @@ const watchAll = (parts: Parts) =>
     Effect.forEach(all, ({ settings, tenant }) => watchBy(parts, tenant, settings), { discard: true })
   )
 
-/** Takes over from other nodes: reads their settings now, and their movements and attempts at the next check. */
+/** Takes over from other nodes: reads the settings now, and balances and attempts at the next check. */
 const takeOverAll = (parts: Parts) =>
   Effect.zipRight(
     watchAll(parts),

@@ -89,19 +89,19 @@ const settingsRows = (sql: SqlClient) => ({
       )}`)
   },
 
-  /** Stores the balances that a check read: decimal strings in nano-USD, by tenant. */
+  /** Saves the balances that a check read: decimal strings in nano-USD, by tenant. */
   looked: (balances: { readonly [tenant: string]: string }): Statement => {
     const text = JSON.stringify(balances)
     return statement(sql`UPDATE tollgate_autoreload_settings SET looked = CAST(j.value AS BIGINT) FROM json_each(${text}) j
       WHERE tenant_id = j.key AND looked IS DISTINCT FROM CAST(j.value AS BIGINT)`)
   },
 
-  /** Stores whether the balance fell below the threshold while no attempt could begin. Does nothing if the settings have since been replaced. */
+  /** Records whether the balance fell below the threshold while no attempt could begin. No effect if the settings have since been replaced. */
   fell: (tenant: TenantId, { updated_at }: StoredSettings, fell: boolean): Statement =>
     statement(sql`UPDATE tollgate_autoreload_settings SET fell = ${fell ? 1 : 0}
       WHERE tenant_id = ${tenant} AND updated_at = ${updated_at}`),
 
-  /** Sets or clears `warned`, and stores the balance. Fails the transaction if `warned` already has that value or `updated_at` is outdated. */
+  /** Sets or clears `warned`, and saves the balance. Fails the transaction if `warned` already has that value or `updated_at` is outdated. */
   warned: (tenant: TenantId, warned: boolean, looked: Nano, updated_at: number): Statement =>
     statement(
       sql`UPDATE tollgate_autoreload_settings SET warned = ${warned ? 1 : 0}, looked = ${looked}
@@ -140,7 +140,7 @@ const attemptRows = (sql: SqlClient) => ({
       WHERE id < ${Ids.at("pay", created_at - attemptsKept)} AND status <> 'in_flight' ORDER BY id LIMIT 20)`)
   ],
 
-  /** Ends a paid attempt. Does nothing if it has already ended. */
+  /** Ends a paid attempt. Idempotent. */
   paid: ({ id, tenant_id }: Attempt, now: number): ReadonlyArray<Statement> => [
     statement(sql`UPDATE tollgate_autoreload_attempts SET status = 'paid', error = NULL, ended_at = ${now}
       WHERE id = ${id} AND status = 'in_flight'`),

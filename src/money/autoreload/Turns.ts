@@ -14,9 +14,9 @@ import type { Crossing, Watched } from "./Watched.ts"
 
 export const jobName = "autoreload"
 
-/** How often all watched balances are checked, in milliseconds. */
+/** The interval between checks of all watched balances, in milliseconds. */
 const checkEvery = 600_000
-/** The pause before a failed step is retried, in milliseconds. */
+/** The delay before a failed step is retried, in milliseconds. */
 const retryAfter = 5_000
 
 export interface Parts extends AttemptParts {
@@ -56,7 +56,7 @@ export const turn = Effect.fnUntraced(function* (parts: Parts) {
 
 const submit = ({ writer }: Parts, statements: ReadonlyArray<Statement>) => writer.submit({ postings: [], statements })
 
-/** Detects movements that this process did not report, stores the balances read, and takes over attempts. */
+/** Detects movements that this process did not report, saves the balances read, and takes over attempts. */
 const checkAll = Effect.fnUntraced(function* (parts: Parts) {
   const { attempts, ledger, storage, watchList } = parts
   const before = [...watchList.byAccount].map(([account, one]) => ({ account, one, movements: one.movements }))
@@ -71,7 +71,7 @@ const checkAll = Effect.fnUntraced(function* (parts: Parts) {
     balances[one.tenant] = balance.toString()
   }
   yield* submit(parts, [storage.looked(balances)])
-  // The write above waited for all earlier writes, so an attempt submitted before it is either stored by now or never will be.
+  // The write above waited for all earlier writes, so an attempt submitted earlier is either committed by now or never will be.
   yield* attempts.takeOver
 })
 
@@ -123,7 +123,7 @@ const reload = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
   const balance = account === undefined ? 0n : balanceOf(account)
   const wanted = processor !== undefined && settings.enabled && settings.payment_method_id !== null
   const needed = wanted && balance < settings.threshold
-  // A suspended or closed account is never charged. Its status is checked again later.
+  // A suspended or closed account is never charged. Its status is rechecked later.
   const active = account?.status === "active"
   if (needed && active && settings.attempt === null && !isCooling(settings, now)) {
     const begun = yield* attempts.begin(one.tenant, settings, balance, now)
@@ -133,6 +133,6 @@ const reload = Effect.fnUntraced(function* (parts: Parts, one: Watched) {
   if (settings.fell !== needed) yield* submit(parts, [storage.fell(one.tenant, settings, needed)])
   one.due = needed
   if (!needed) due.delete(one)
-  // When an open attempt ends, the reload becomes due immediately.
+  // When an open attempt ends, the reload becomes due at once.
   else due.set(one, active && settings.attempt === null ? cooledAt(settings) : now + checkEvery)
 })

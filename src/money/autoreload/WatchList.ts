@@ -17,7 +17,7 @@ export const make = () => {
     byAccount,
     crossed,
     due,
-    /** The time of the next check of all watched balances, in milliseconds since 1970. */
+    /** The Unix time, in milliseconds, of the next check of all watched balances. */
     checkAt: 0,
 
     /** Watches a balance under these settings, which replace the tenant's earlier settings. */

@@ -28,10 +28,10 @@ export interface Watched {
   readonly crossings: Array<Crossing>
   /** Whether the balance fell below the auto-reload threshold without a subsequent attempt. */
   due: boolean
-  /** The balance after the last movement, and the number of movements. */
+  /** The balance after the last movement, and the movement count. */
   last: Nano
   movements: number
-  /** The number of thresholds above the balance when `isNews` last ran. */
+  /** The number of thresholds above the balance at the last `isNews` call. */
   below: number
 }
 

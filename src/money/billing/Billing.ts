@@ -25,7 +25,7 @@ export const LedgerEntry = Schema.Struct({
   id: Schema.String,
   billing_account_id: Schema.String,
   type: Schema.Literal("credit", "debit"),
-  /** The amount, always positive. `type` states the direction. */
+  /** The amount, always positive. `type` determines the direction. */
   amount: Usd,
   /** The balance after this entry. */
   balance: Usd,
@@ -50,7 +50,7 @@ export const LedgerQuery = Schema.Struct({
 export interface LedgerPage extends Schema.Schema.Type<typeof LedgerPage> {}
 export const LedgerPage = Paginated(LedgerEntry).annotations({ identifier: "LedgerPage" })
 
-/** A balance by kind of credit, with the amounts that are held, reserved and available. */
+/** A balance by kind of credit, with the held, reserved and available amounts. */
 export interface Amounts extends Schema.Schema.Type<typeof Amounts> {}
 export const Amounts = Schema.Struct({
   balance: Usd,

@@ -25,7 +25,7 @@ import { Tenants } from "../../people/tenants/Tenants.ts"
 import type { Amounts, BillingAccount, BillingChange, Credits, LedgerEntry, LedgerPage, Settings } from "./Billing.ts"
 import { BillingAccountNotFound } from "./Problems.ts"
 
-/** The operations on billing accounts. Money is in nano-USD, and times are in milliseconds since 1970. */
+/** Money is in nano-USD; times are Unix times in milliseconds. */
 export interface BillingAccountsContract {
   readonly credits: (tenant: TenantId) => Effect.Effect<Credits, BillingAccountNotFound>
   readonly amounts: (tenant: TenantId) => Effect.Effect<Amounts, BillingAccountNotFound>
@@ -46,7 +46,7 @@ export interface BillingAccountsContract {
   ) => Effect.Effect<ReadonlyMap<TenantId, MemberSpend>>
 }
 
-/** Whether plain members may spend a tenant's credit. `source` states whether the tenant set it or the plan's default applies. */
+/** Whether plain members may spend a tenant's credit. `source` tells whether the tenant set this or the plan's default applies. */
 export interface MemberSpend {
   readonly enabled: boolean
   readonly source: Settings["member_spend_source"]
@@ -159,7 +159,7 @@ const change = (parts: Parts): BillingAccountsContract["change"] =>
     return yield* find(parts)(tenant)
   })
 
-/** Returns the tenant's own setting, or its plan's default if there is none. */
+/** Returns the tenant's setting, or its plan's default if there is none. */
 const spendOf = (set: number | null | undefined, team: boolean): MemberSpend =>
   set === null || set === undefined ? { enabled: team, source: "default" } : { enabled: set === 1, source: "explicit" }
 

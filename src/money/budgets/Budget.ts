@@ -19,7 +19,7 @@ const Mode = Schema.Literal("refuse", "notify").annotations({
   message: () => ({ message: "must be one of refuse, notify", override: true })
 })
 
-/** The highest limit for tokens, requests or open calls. */
+/** The maximum limit for tokens, requests or open calls. */
 const countMax = 1_000_000_000_000
 
 const Count = Schema.Int.pipe(Schema.between(0, countMax)).annotations({

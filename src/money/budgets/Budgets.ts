@@ -59,7 +59,7 @@ export interface OfBudget extends By {
 
 type Refused = BudgetNotFound | BudgetOfOperator | InsufficientRole | BooksUnavailable
 
-/** Times are in milliseconds since 1970. */
+/** Times are Unix times in milliseconds. */
 export interface BudgetsContract {
   /** Returns the budgets of the caller's tenant that the caller may see, oldest first. */
   readonly list: (request: By) => Effect.Effect<ReadonlyArray<Budget>, InsufficientRole>
@@ -76,7 +76,7 @@ export interface BudgetsContract {
   readonly raise: (
     request: OfBudget & { readonly raise: BudgetRaise }
   ) => Effect.Effect<Budget, Refused | InvalidRequest | TooManyRaises>
-  /** Deletes the budget and returns its last state. */
+  /** Deletes the budget and returns its final state. */
   readonly remove: (request: OfBudget) => Effect.Effect<Budget, Refused>
   readonly ofOperator: OfOperator.OfOperator
   /** The job that sends notices for budgets that reach a threshold and updates template budgets. `layerJobs` runs it. */

@@ -48,7 +48,7 @@ export const make = Effect.fnUntraced(function* (needs: Needs) {
   const parts: Parts = { ...needs, operator: yield* ContactEmail }
   return {
     turn: turn(parts),
-    /** Returns statements that notify the other owners and admins of a raise. */
+    /** Builds statements that notify the other active owners and admins of a raise. */
     ofRaise: (by: Actor, budget: Budget, raise: BudgetRaise, now: number) => ofRaise(parts, by, budget, raise, now)
   }
 })
@@ -59,7 +59,7 @@ export type Notices = Effect.Effect.Success<ReturnType<typeof make>>
 
 const minute = Duration.toMillis("1 minute")
 const pauseMax = 5_000
-/** How long before the end of a minute the job runs, in milliseconds. */
+/** How long before the end of each minute the job runs, in milliseconds. */
 const before = 250
 
 /**
@@ -71,10 +71,10 @@ export const pauseAt = (now: number): Duration.Duration => {
   return Duration.millis(left > 0 && left < pauseMax ? left : pauseMax)
 }
 
-/** Converts a threshold to its stored form, in millionths of the limit. */
+/** Converts a threshold to its database form, in millionths of the limit. */
 const stored = (threshold: number): number => Math.round(threshold * 1_000_000)
 
-/** Returns the highest threshold that a budget has reached, as a fraction of its limit. */
+/** Returns the highest threshold that a budget has reached, as a fraction of its limit, or `undefined` if there is none. */
 const reachedOf = ({ crossed, terms }: Budget): number | undefined =>
   terms.notify_at[Math.min(crossed, terms.notify_at.length) - 1]
 
@@ -133,7 +133,7 @@ const tell = Effect.fnUntraced(function* (parts: Parts, budget: Budget, threshol
   yield* parts.outbox.wake
 })
 
-/** Returns the key of an email. An address receives one email per key. */
+/** Returns an email's key. An address receives one email per key. */
 const keyFor = ({ id, start }: Budget, threshold: number, to: string): string =>
   `budget/${id}/${start}/${stored(threshold)}/${to}`
 
@@ -180,7 +180,7 @@ const toTenant = Effect.fnUntraced(function* (
 
 const isMailed = ({ terms: { period } }: Budget): boolean => period !== "minute" && period !== "hour"
 
-/** Finds the active owners and admins, the budget's member and the owner of its key. */
+/** Finds the active members to notify: owners, admins, the budget's member and its key's owner. */
 const peopleOf = Effect.fnUntraced(function* (
   { applications, tenants }: Needs,
   budget: Budget,
@@ -225,7 +225,7 @@ const wordsOf = (budget: Budget, threshold: number, now: number): Words => {
   }
 }
 
-/** States the raised limit and its open raises, if any, because thresholds are fractions of the limit without them. */
+/** Describes the raised limit and its open raises, if any, because thresholds are fractions of the limit without them. */
 const raisedTo = ({ terms }: Budget, now: number): ReadonlyArray<string> => {
   const open = terms.raises.filter(({ until }) => until > now)
   const limit = usdLimit(terms, now)
@@ -248,7 +248,7 @@ const isUsedUp = ({ requests, spent, terms, tokens }: Budget, now: number): bool
 /** Formats a time as `2026-11-26 14:00 UTC`. */
 const whenOf = (at: number): string => `${toIso(at).slice(0, 16).replace("T", " ")} UTC`
 
-/** States how much of each limit is used. The USD limit does not include raises. */
+/** Describes how much of each limit is used. The USD limit does not include raises. */
 const usedOf = ({ requests, spent, terms: { limit }, tokens }: Budget): ReadonlyArray<string> => [
   ...(limit.usd === undefined ? [] : [`${toDecimal(spent)} of ${toDecimal(limit.usd)} USD`]),
   ...(limit.tokens === undefined ? [] : [`${tokens} of ${limit.tokens} tokens`]),

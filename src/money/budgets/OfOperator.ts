@@ -31,7 +31,7 @@ export type Beside = (budget: {
 }) => ReadonlyArray<Statement>
 
 export interface OfOperator {
-  /** Budgets and templates, oldest first. */
+  /** The operator's budgets and templates, oldest first. */
   readonly list: Effect.Effect<ReadonlyArray<OperatorBudget>>
   readonly find: (id: BudgetId) => Effect.Effect<OperatorBudget, BudgetNotFound>
   readonly create: (
@@ -52,14 +52,14 @@ export interface OfOperator {
     raise: BudgetRaise,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | TooManyRaises | BooksUnavailable>
-  /** Deletes the budget and returns its last state. */
+  /** Deletes the budget and returns its final state. */
   readonly remove: (
     id: BudgetId,
     beside: Beside
   ) => Effect.Effect<OperatorBudget, BudgetNotFound | InvalidRequest | BooksUnavailable>
 }
 
-/** The value of `created_by` for the operator's budgets and raises. The audit log identifies the person. */
+/** The value of `created_by` for the operator's budgets and raises. The audit log identifies the operator. */
 const operator = "operator"
 
 export const make = (parts: Parts): OfOperator => ({

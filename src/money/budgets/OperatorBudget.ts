@@ -30,7 +30,7 @@ export interface NewOperatorBudget extends Schema.Schema.Type<typeof NewOperator
 export const OperatorBudget = Schema.Struct({
   ...budgetFields,
   scope: Scope,
-  /** The number of the template's budgets. The template's counts are the sums of theirs. Absent for any other budget. */
+  /** The template's budget count. The template's counters are the sums of its budgets'. Absent for any other budget. */
   tenants: Schema.optional(Schema.Int)
 }).annotations({ identifier: "OperatorBudget" })
 export interface OperatorBudget extends Schema.Schema.Type<typeof OperatorBudget> {}

@@ -1,4 +1,4 @@
-/** This room's rows: a budget's creator, revision and raises, and the notices sent. The books store its terms and counts. */
+/** Rows with a budget's creator, revision and raises, and the notices sent. The books contain its terms and counters. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import { statement } from "../../books/ledger/rules/Transaction.ts"
@@ -11,7 +11,7 @@ export const perTenantMax = 100
 export const perMemberMax = 20
 export const ofOperatorMax = 200
 export const raisesMax = 20
-/** The maximum number of raises stored per budget, including expired ones. */
+/** The maximum number of raises retained per budget, including expired ones. */
 const raisesKept = 200
 
 export interface Row {
@@ -25,7 +25,7 @@ export interface Row {
   readonly template_id: string | null
   /** The template revision that the budget follows. */
   readonly template_revision: number | null
-  /** Each change to the row increments it. */
+  /** Incremented by each change to the row. */
   readonly revision: number
 }
 
@@ -43,7 +43,7 @@ const reading = (sql: SqlClient) => ({
   )
 })
 
-/** Creates statements that fail the transaction if there is no room for another budget. */
+/** Builds statements that fail the transaction if the limit on budgets is reached. */
 const rooms = (sql: SqlClient) => ({
   tenantHasRoom: (tenant: string): Statement =>
     statement(

@@ -1,4 +1,4 @@
-/** Reads and writes stored budgets. The books store the terms and counts, and this room stores the other columns. */
+/** Reads and writes budgets. The books contain their terms and counters; this directory's table contains the other columns. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { budgetsOf } from "../../books/ledger/Budgets.ts"
@@ -39,7 +39,7 @@ export interface Parts {
   readonly wake: Effect.Effect<void>
 }
 
-/** Converts stored budgets to their public form, with their raises. */
+/** Converts budgets to their public form, with their raises. */
 export const allShown = ({ storage }: Pick<Parts, "storage">, found: ReadonlyArray<Books.Budget>, now: number) =>
   Effect.map(
     storage.raises(

@@ -1,4 +1,4 @@
-/** The operator's templates. Each creates a separate budget for every tenant on a plan or for every new tenant. */
+/** The operator's templates. Each creates a separate budget per tenant on a plan or per new tenant. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Layer } from "effect"
 import { createHash } from "node:crypto"
@@ -16,7 +16,7 @@ export interface Template {
   /** Null if the template is for new tenants. */
   readonly plan: string | null
   readonly terms: BudgetTerms
-  /** Each change to the template increments it. A budget's row stores the revision that the budget follows. */
+  /** Incremented by each change to the template. A budget's row contains the revision that the budget follows. */
   readonly revision: number
 }
 
@@ -60,7 +60,7 @@ export const make = (sql: SqlClient) => ({
   budgets: (id: BudgetId): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE template_id = ${id} ORDER BY tenant_id`),
 
-  /** Reads budgets that do not yet reflect the latest change to their template, and budgets without a remaining template. */
+  /** Reads budgets that do not yet reflect their template's latest revision, and budgets whose template was deleted. */
   behind: (limit: number): Effect.Effect<ReadonlyArray<Row>> =>
     Effect.orDie(sql<Row>`SELECT b.* FROM tollgate_budgets_budgets b
       LEFT JOIN tollgate_budgets_templates t ON t.id = b.template_id
@@ -95,7 +95,7 @@ export const make = (sql: SqlClient) => ({
 
 export type Templates = ReturnType<typeof make>
 
-/** Derives the id of a template's budget for a tenant. The id is the same on every node. */
+/** Derives the id of a template's budget for a tenant, identical on every node. */
 const idOf = (template: string, tenant: string): BudgetId =>
   `bud_${createHash("sha256").update(`${template} ${tenant}`).digest("hex").slice(0, 22)}` as BudgetId
 

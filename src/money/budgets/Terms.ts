@@ -91,7 +91,7 @@ const within = (terms: BudgetTerms, field: string): Effect.Effect<BudgetTerms, I
     : Effect.succeed(terms)
 }
 
-/** Returns the terms of a template's budget after the template changes. */
+/** Returns a template budget's terms after the template changes. */
 export const followingTerms = (
   before: BudgetTerms,
   { limit, mode, name, notify_at }: BudgetTerms,

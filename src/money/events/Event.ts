@@ -24,7 +24,7 @@ export type FeedEvent =
   | { readonly type: "call"; readonly record: UsageRecord }
   | { readonly type: "balance"; readonly balance: Nano }
   | { readonly type: "notification"; readonly notification: Notification }
-  /** The listener missed too many calls and must read them again. */
+  /** The listener missed too many calls and must reload them. */
   | { readonly type: "reset" }
   /** A heartbeat, sent after 15 seconds without another event. */
   | { readonly type: "beat" }

@@ -1,14 +1,14 @@
 /**
  * Live events for tenants and accounts. One loop per node polls for the newest call, balance and notification of each tenant and account with
  * listeners, and wakes the affected listeners. Each listener then reads the events that it has not sent yet, so it sees calls from any node and loses
- * no event between two connections. Without listeners, a charge costs nothing extra.
+ * no event between connections. Without listeners, a charge costs nothing extra.
  *
  * Where the specification is silent:
- * - An account may open up to 8 streams on a node, and a node serves up to 2,000. A ninth stream is refused with 429. On a full node, a new stream
+ * - An account may open up to 8 streams on a node, and a node serves up to 2,000. A ninth stream is rejected with 429. On a full node, a new stream
  *   replaces the oldest stream of the account with the most streams (`Places`). That account must have at least two streams more than the new
  *   stream's account. If no account qualifies, a new stream of a tenant that ever bought or received credit replaces the oldest stream of a tenant
  *   that never did. Otherwise, free accounts could lock out paying accounts. If no stream can be replaced, the new stream is rejected with 503. Both
- *   refusals contain Retry-After. A replaced stream ends with `end` and the reason `displaced`, and its cursor remains valid.
+ *   responses contain Retry-After. A replaced stream ends with `end` and the reason `displaced`, and its cursor remains valid.
  * - A listener that missed more than a thousand calls receives `reset` instead of the calls.
  * - Notifications are sent in the order of their ids. A notification that commits milliseconds after another with a later id appears only in the
  *   list.
@@ -32,7 +32,7 @@ import type { Placed } from "./Places.ts"
 import { StreamsBusy, TooManyStreams } from "./Problems.ts"
 
 export interface FeedContract {
-  /** Reserves a place for a listener, or fails immediately. The caller must `close` the stream. */
+  /** Reserves a slot for a listener without waiting. The caller must `close` the stream. */
   readonly open: (listener: Listener) => Effect.Effect<Stream, TooManyStreams | StreamsBusy>
   readonly job: Job
 }
@@ -60,7 +60,7 @@ export class Feed extends Context.Tag("tollgate/events/Feed")<Feed, FeedContract
   static readonly layerJobs = Layer.suspend(() => Loop.layer(Feed, ({ job }) => [job]))
 }
 
-/** `Retry-After` for a refused listener, in seconds. */
+/** `Retry-After` for a rejected listener, in seconds. */
 const retryAfter = 10
 
 /** The poll interval, and the delay from a charge in this process to the next poll (in milliseconds). */
@@ -69,7 +69,7 @@ const wakePause = 100
 /** Every n-th poll wakes all listeners so that they check their credentials. */
 const wakeAllEvery = 4
 
-/** How long a stream may be silent before a heartbeat is sent, in milliseconds. */
+/** The idle time of a stream before each heartbeat, in milliseconds. */
 const beat = 15_000
 const missedMax = 1_000
 const pageSize = 100
@@ -91,7 +91,7 @@ interface Open extends Placed {
   closed: boolean
 }
 
-/** The newest items of the tenants or accounts with listeners, by id. */
+/** The state of the tenants or accounts with listeners, by id. */
 class Watched<Id extends string> extends Map<Id, Newest> {
   hold(id: Id): Newest {
     const newest = this.get(id) ?? { listeners: 0, call: 0, balance: undefined, funded: false, notification: "" }
@@ -110,7 +110,7 @@ interface Parts {
   readonly notifications: Notifications["Type"]
   readonly records: Records["Type"]
   readonly jobWaker: Loop.Waker
-  /** Counts the streams of each account, among all processes of a deployment on SQLite. */
+  /** Counts each account's streams across all processes of a deployment on SQLite. */
   readonly holds: HoldsContract
   readonly streams: Places<Open>
   readonly tenants: Watched<TenantId>
@@ -136,7 +136,7 @@ const make = Effect.gen(function* () {
   return { open: open(parts), job } satisfies FeedContract
 })
 
-/** Wakes the job soon after a tenant with listeners is charged. */
+/** Wakes the job shortly after a tenant with listeners is charged. */
 const wakeAtCharges = Effect.fnUntraced(function* ({ billed, jobWaker, streams }: Parts, writer: Writer["Type"]) {
   let timer: NodeJS.Timeout | undefined
   // The listener runs during calls, so it only sets a timer.
@@ -194,12 +194,12 @@ const isFunded = ({ ledger }: Parts, tenant_id: TenantId) =>
   Effect.map(ledger.accountOfTenant(tenant_id), (account) => Option.isSome(account) && account.value.funded)
 
 const open = (parts: Parts): FeedContract["open"] =>
-  // Uninterruptible, so that the caller always receives a claimed place and can release it.
+  // Uninterruptible, so that the caller always receives a claimed slot and can release it.
   Effect.fnUntraced(function* (listener) {
     const { accounts, billed, jobWaker, streams, tenants } = parts
     const { account_id, tenant_id } = listener
     const waker = yield* Loop.waker
-    // Read first: after the account's place is claimed, this code does not yield, so no other listener can claim the node's last place.
+    // Read first: once the account's slot is claimed, this code does not yield, so no other listener can claim the node's last slot.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
     const giveBack = yield* parts.holds.take(`events ${account_id}`, accountMax)
     if (giveBack === undefined) return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })

@@ -20,7 +20,7 @@ export class Places<One extends Placed> implements Iterable<One> {
     return this.all.size
   }
 
-  /** Returns the number of an account's listeners. */
+  /** Returns an account's listener count. */
   of(account: AccountId): number {
     return this.byAccount.get(account)?.size ?? 0
   }

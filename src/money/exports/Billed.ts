@@ -20,9 +20,9 @@ import type { ExportedCall } from "./Export.ts"
 export interface Part {
   /** The priced quantity, such as `prompt_tokens`. For `units`, their name, such as `image`. `call` if the price lines do not explain the charge. */
   readonly meter: string
-  /** The name of one unit of the meter, such as `cached prompt token`. */
+  /** The singular name of the meter's unit, such as `cached prompt token`. */
   readonly word: string
-  /** The unit of the price, such as `token`. */
+  /** The price's unit, such as `token`. */
   readonly unit: string
   /** Set if the price applies only to prompts with more tokens than this. */
   readonly above: number | undefined
@@ -51,7 +51,7 @@ const wholeCall = ({ charge }: ExportedCall): Part => {
   return { meter, word, unit, above: undefined, quantity: 1, list_price: price, price, charge }
 }
 
-/** Returns the parts of a charge, in the order of the price's lines. Their charges add up to the call's. */
+/** Returns the parts of a charge, in price line order. Their charges add up to the call's. */
 export const partsOf = (call: ExportedCall): ReadonlyArray<Part> => {
   const lines = billed(call.lines, { ...call, requests: 1 }).filter(({ units }) => units > 0)
   const total = lines.reduce((sum, { price, units }) => sum + BigInt(units) * price, 0n)

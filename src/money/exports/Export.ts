@@ -8,7 +8,7 @@ import type { PriceLine } from "../../books/prices/Lines.ts"
 export const exportFormats = ["csv", "focus"] as const
 export type ExportFormat = (typeof exportFormats)[number]
 
-/** A string that `Query.ts` checks, because each error has its own wording. */
+/** A string that `Query.ts` validates, because each error has specific wording. */
 const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
 
 export interface ExportQuery extends Schema.Schema.Type<typeof ExportQuery> {}
@@ -29,7 +29,7 @@ export const ExportQuery = Schema.Struct({
   )
 })
 
-/** A charged call with the current names of its caller and key. Money is in nano-USD, times in milliseconds since 1970. */
+/** A charged call with the current names of its caller and key. Money is in nano-USD; times are Unix times in milliseconds. */
 export interface ExportedCall extends Omit<
   ChargedCallRow,
   "number" | "charge" | "uncollected" | "token_details" | "tags" | "success" | "request_id"

@@ -4,8 +4,8 @@
  *
  * Where the specification is silent:
  * - Only owners and admins of the tenant may export, although every member with a token of the tenant may read the ledger and the usage. The export
- *   names all members, their addresses and their end users, also for calls that members of a team made in their own tenants.
- * - A tenant has one export at a time per node, and a node has 32. Further exports are refused with 429 and 503, respectively. All exports of a node
+ *   names all members, their addresses and their end users, including for calls that team members made in their own tenants.
+ * - A tenant has one export at a time per node, and a node has 32. Further exports are rejected with 429 and 503, respectively. All exports of a node
  *   together read two pages at a time, so they leave connections to other requests.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -50,7 +50,7 @@ export interface OpenExport {
   readonly file_name: string
   /** Reads the next page of the file, beginning with its header line. Returns `undefined` after the last page. Pages are never empty. */
   readonly next: Effect.Effect<string | undefined>
-  /** Makes room for the tenant's next export. Further calls do nothing. */
+  /** Releases the tenant's export slot. Idempotent. */
   readonly close: () => void
 }
 
@@ -59,7 +59,7 @@ export class Exports extends Context.Tag("tollgate/exports/Exports")<Exports, Ex
 }
 
 /**
- * The number of ledger entries per page. A page takes a few milliseconds, and at most about 150 kB. Pages end at rows with a stored offset, because
+ * The number of ledger entries per page. A page takes a few milliseconds and at most about 150 kB. Pages end at rows with a saved offset, because
  * ranges are read backwards from these rows.
  */
 export const pageSize = offsetEvery
@@ -76,7 +76,7 @@ interface Parts {
   readonly tenants: Tenants["Type"]
   readonly versions: PriceVersions["Type"]
   readonly service_name: string
-  /** Limits how many pages are read at a time. */
+  /** Limits concurrent page reads. */
   readonly reads: Effect.Semaphore
   /** Tenants with an export in progress. */
   readonly open: Set<TenantId>
@@ -125,7 +125,7 @@ const began = Effect.fnUntraced(function* (
   return { file_name: fileNameOf(format, tenant_id, window), next: pagesOf(parts, account, range, rows) }
 })
 
-/** Finds the numbers of the period's entries. `entries` is the number of all entries. */
+/** Finds the period's entry numbers. `entries` is the total entry count. */
 const rangeOf = Effect.fnUntraced(function* (sql: SqlClient, account: string, { end, start }: Window, entries: number) {
   const from = start === null ? 1 : yield* firstEntryAt(sql, account, start)
   const to = end === null ? entries + 1 : yield* firstEntryAt(sql, account, end)
@@ -178,7 +178,7 @@ const linesFrom = ({ versions }: Parts): LinesOf => {
   }
 }
 
-/** Adds the names of callers and keys, and the lines of the price. */
+/** Adds the caller and key names, and the price lines. */
 const described = Effect.fnUntraced(function* (
   { sql, tenants }: Parts,
   billing_account_id: string,

@@ -137,8 +137,8 @@ const bookOffline = ({ facts, ledger }: Parts): PurchasesContract["bookOffline"]
   })
 
 /**
- * Builds the posting that takes back `by` more of a payment. If `by` is negative, the posting returns `-by`. `news` states the reason, unless an
- * earlier version of the service already stored the reason.
+ * Builds the posting that takes back `by` more of a payment. If `by` is negative, the posting returns `-by`. `news` contains the reason, unless an
+ * earlier version of the service already recorded it.
  */
 const changeOf = (
   tenant: string,

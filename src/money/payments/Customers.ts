@@ -1,8 +1,8 @@
 /**
- * Registers tenants as customers of the payment processor, for checkout pages and stored payment methods.
+ * Registers tenants as customers of the payment processor, for checkout pages and saved payment methods.
  *
  * Where the specification is silent:
- * - An account may cause 60 requests per minute to the processor for pages and stored payment methods. Further requests are refused with 429
+ * - An account may cause 60 requests per minute to the processor for pages and saved payment methods. Further requests are rejected with 429
  *   `rate_limited`. The processor limits the requests of the whole deployment, and one account must not use all of them.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"

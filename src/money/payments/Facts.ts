@@ -1,4 +1,4 @@
-/** Stores payments with their refunds and disputes (`Movement`), and builds the statements that change them. */
+/** Reads payments with their refunds and disputes (`Movement`), and builds the statements that change them. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
@@ -14,7 +14,7 @@ import type { Movement } from "./Movement.ts"
 import type { Owed, Purchase, Waiting } from "./Payment.ts"
 import type { BookedPayment } from "./Purchases.ts"
 
-/** The retention period, in milliseconds, and the maximum number of refunds and disputes for unknown payments. */
+/** For refunds and disputes of unknown payments: the retention period in milliseconds, and the maximum number. */
 const waitMax = 90 * day
 const waitingMax = 10_000
 
@@ -152,7 +152,7 @@ const unchanged = (sql: SqlClient, id: string, { movements, payment }: Known): S
 const ofUnknown = "payment_id NOT IN (SELECT id FROM tollgate_payments_payments)"
 
 /**
- * Deletes movements of unknown payments after 90 days, and the oldest beyond 10,000. They can belong to another service and must not fill the disk.
+ * Deletes movements of unknown payments after 90 days, and the oldest beyond 10,000. They may belong to another service and must not fill the disk.
  */
 const forget = (sql: SqlClient, now: number): ReadonlyArray<Statement> => [
   statement(
@@ -162,7 +162,7 @@ const forget = (sql: SqlClient, now: number): ReadonlyArray<Statement> => [
     FROM tollgate_payments_movements WHERE ${sql.literal(ofUnknown)} ORDER BY heard_at DESC LIMIT 9223372036854775807 OFFSET ${waitingMax})`)
 ]
 
-/** Reads in one statement the part of a payment that was taken back and not returned since, plus the amount owed. */
+/** Reads, in one statement, the part of a payment that was taken back and not returned since, plus the amount owed. */
 const followed = Effect.fnUntraced(function* (sql: SqlClient, payment: string): Effect.fn.Return<Nano> {
   const [row] = yield* Effect.orDie(
     sql<{

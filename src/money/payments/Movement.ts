@@ -3,9 +3,9 @@
  * regardless of order and repetition.
  *
  * Where the specification is silent:
- * - Every reported refund, total of refunds and dispute is stored, with a flag that states whether its money was returned. The due amount of a
+ * - Every reported refund, refund total and dispute is saved, with a flag for whether its money was returned. The due amount of a
  *   payment is computed from all of them and never exceeds the payment. Therefore, order and repetition do not matter, and no event needs to be
- *   stored. Up to 10,000 refunds and disputes for unknown payments are stored for 90 days. The service logs them, and `tollgate owed` lists them.
+ *   saved. Up to 10,000 refunds and disputes for unknown payments are retained for 90 days. The service logs them, and `tollgate owed` lists them.
  * - The due amount is taken back with a debit from the source `purchase`, giftable credit first, and never below zero. The account owes the part that
  *   is then spent, reserved or in escrow (`books/ledger/rules/Books`). The debt is collected as credit becomes free or is added. Until then,
  *   `tollgate owed` lists it. For a dispute, only the withdrawal and reinstatement of money count.
@@ -13,7 +13,7 @@
 import type { Nano } from "../../kernel/Money.ts"
 
 export interface Movement {
-  /** The processor's id for the refund or dispute. For a total, the id of the payment. */
+  /** The processor's id for the refund or dispute. For a total, the payment's id. */
   readonly id: string
   /** `total` is the sum of all refunds of the payment at the time of the event. */
   readonly kind: "refund" | "total" | "dispute"

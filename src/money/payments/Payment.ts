@@ -1,4 +1,4 @@
-/** A tenant's payments and payment methods, and the rules for amounts. */
+/** A tenant's payments and payment methods, and the constraints on amounts. */
 import { Schema } from "effect"
 import type { TenantId } from "../../kernel/Ids.ts"
 import { Moment } from "../../kernel/Moment.ts"
@@ -68,7 +68,7 @@ export const Purchase = Schema.Struct({
   created_at: Moment,
   /** The amount taken back for refunds and disputes. */
   taken_back: Usd,
-  /** The amount still owed. It is collected as soon as credit is released or added. */
+  /** The amount still owed. Collected as soon as credit is released or added. */
   owed: Usd,
   /** Refunds and disputes, oldest first. */
   movements: Schema.Array(PaymentMovement)

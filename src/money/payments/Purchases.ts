@@ -1,6 +1,6 @@
 /**
- * Purchases of credit through a payment processor. Its signed events can arrive late, repeatedly and in any order. The service stores the reported
- * facts, and all facts together determine the amounts in the books. The rows change in the transaction that moves the credit, so each payment is
+ * Purchases of credit through a payment processor. Its signed events can arrive late, repeatedly and in any order. The service saves the reported
+ * facts, which together determine the amounts in the books. The rows change in the transaction that moves the credit, so each payment is
  * credited once and taken back once.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -30,14 +30,14 @@ import type { PaymentsUnconfigured, ProcessorTooOften, ProcessorUnavailable } fr
 
 type ProcessorProblem = PaymentsUnconfigured | ProcessorUnavailable | BooksUnavailable
 
-/** The operations on purchases. Amounts are in nano-USD. `checkout` and `setup` require an owner or admin of the caller's tenant. */
+/** Amounts are in nano-USD. `checkout` and `setup` require an owner or admin of the caller's tenant. */
 export interface PurchasesContract {
   /** Returns the URL of the processor's page for paying the amount. The amount must be 5 to 10,000 whole credits. */
   readonly checkout: (request: {
     readonly caller: Actor
     readonly amount: Nano
   }) => Effect.Effect<string, InsufficientRole | InvalidRequest | ProcessorTooOften | ProcessorProblem>
-  /** Returns the URL of the processor's page for storing a payment method. */
+  /** Returns the URL of the processor's page for saving a payment method. */
   readonly setup: (request: {
     readonly caller: Actor
   }) => Effect.Effect<string, InsufficientRole | ProcessorTooOften | ProcessorProblem>
@@ -46,7 +46,7 @@ export interface PurchasesContract {
   }) => Effect.Effect<ReadonlyArray<PaymentMethod>, ProcessorTooOften | ProcessorProblem>
   /** Returns the tenant's customer id at the processor. The first call registers the tenant there. */
   readonly customerOf: (tenant: TenantId) => Effect.Effect<string, ProcessorProblem>
-  /** Handles a signed event from the processor. Refunds and disputes for an unknown payment are stored until the payment arrives. */
+  /** Handles a signed event from the processor. Refunds and disputes for an unknown payment are retained until the payment arrives. */
   readonly receive: (event: {
     readonly text: string
     readonly signature: string
@@ -65,7 +65,7 @@ export interface PurchasesContract {
       readonly tenant_id: string
       readonly amount: Nano
       readonly reference: string
-      /** The text of the ledger entry. By default, the text states that credits were purchased. */
+      /** The ledger entry's text. Defaults to a text about purchased credits. */
       readonly description?: string | undefined
     },
     beside?: ReadonlyArray<Statement>
@@ -96,7 +96,7 @@ export class Purchases extends Context.Tag("tollgate/payments/Purchases")<Purcha
   static readonly layerJobs = Loop.layer(Purchases, ({ job }) => [job])
 }
 
-/** How often the job looks for payments written by nodes of an earlier version. */
+/** The interval at which the job looks for payments written by nodes of an earlier version. */
 const jobPause = Duration.hours(1)
 
 const make = Effect.gen(function* () {

@@ -12,7 +12,7 @@ const PaymentProcessor = Schema.Struct({
   /** The secrets themselves, for a local processor that needs no real secrets. */
   secret_key: Schema.optional(NonEmpty),
   webhook_secret: Schema.optional(NonEmpty),
-  /** The address to use instead of the processor's own. */
+  /** The address to use instead of the processor's default. */
   base_url: Schema.optional(Address),
   /** The URL that the processor's pages return to. Defaults to the console's credit view, or to `public_url` without a console. */
   return_url: Schema.optional(Address)

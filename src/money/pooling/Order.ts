@@ -33,7 +33,7 @@ const teamOf = (tenant_id: TenantId): Source => ({
 })
 
 /**
- * Returns the sources in order. The array is never empty: it always includes the own source, which must be active for any charge. A barred own source
+ * Returns the sources in order. The array always includes the caller's own source, which must be active for any charge. A barred own source
  * is last and pays nothing.
  */
 export const orderOf = ({ barred, pinned, team_first, teams, tenant_id }: Standing): ReadonlyArray<Source> => {

@@ -57,7 +57,7 @@ export const make = ({ billing, ledger, tenants }: Parts) => {
   return { among, funded }
 }
 
-/** Returns whether a place is a source. A team whose billing account is inactive pays nothing, and the gate skips it. */
+/** Returns whether a place is a source. The gate skips a team with an inactive billing account. */
 export const isSource = ({ account, kind }: FundedPlace): boolean => kind === "own" || account?.status === "active"
 
 /** Returns whether the user may spend the place's credit. Owners and admins always may. Plain members need the tenant's permission. */

@@ -25,12 +25,12 @@ import type { FundedPlace } from "./Places.ts"
 import { InvalidBillingSource } from "./Problems.ts"
 import type { BillingSources, Capacity, PayerUsage, Selection } from "./Source.ts"
 
-/** The operations on billing sources. Money is in nano-USD. */
+/** Money is in nano-USD. */
 export interface PoolingContract {
   /** Returns a credential's payer order. The order is cached for a limited time, and a change to one of the underlying facts invalidates it. */
   readonly payers: (caller: Asker) => Effect.Effect<ReadonlyArray<Source>>
   readonly sources: (caller: Asker) => Effect.Effect<BillingSources>
-  /** Stores the choice. It applies to all calls of the account, regardless of their credential. */
+  /** Saves the choice, which applies to all of the account's calls regardless of credential. */
   readonly select: (request: {
     readonly caller: Asker
     readonly selection: Selection

@@ -37,7 +37,7 @@ export const BillingSources = Schema.Struct({
   sources: Schema.Array(BillingSource),
   /** The user's choice. Null before the first choice, with the effect of `automatic`. */
   selection: Schema.NullOr(Selection),
-  /** Whether the user must choose: the own source cannot pay, several teams can, and no source is pinned. */
+  /** Whether the user must choose: their own source cannot pay, several teams can, and no source is pinned. */
   selection_required: Schema.Boolean
 }).annotations({ identifier: "BillingSources" })
 export interface BillingSources extends Schema.Schema.Type<typeof BillingSources> {}

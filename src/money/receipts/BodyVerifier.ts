@@ -12,7 +12,7 @@ export interface CallBodies {
 const withoutMark = (body: Uint8Array): Uint8Array =>
   body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body
 
-/** Lists the bodies that are not those of the receipt's call, each as a sentence. Returns an empty list if all given bodies are. */
+/** Returns a sentence for each body that does not match the receipt's call. Returns an empty array if all match. */
 export const otherBodies = async (entry: ReceiptEntry, bodies: CallBodies): Promise<ReadonlyArray<string>> => {
   const found: Array<string> = []
   for (const name of ["request", "answer"] as const) {

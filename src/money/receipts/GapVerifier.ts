@@ -1,4 +1,4 @@
-/** Compares verified receipts with each other. The code needs only the verifier, so it runs in Node, browsers and Deno. */
+/** Compares verified receipts. The code needs only the verifier, so it runs in Node, browsers and Deno. */
 import type { ReceiptEntry, VerifiedReceipt } from "./Verifier.ts"
 
 /** Joins all fields of an entry. */

@@ -1,6 +1,6 @@
 /**
  * Verifies proofs of liabilities: that a balance is in the total of all balances at the end of a day, and that the log's key signed the total. It
- * needs only WebCrypto and trusts only the verifier keys that it is given.
+ * needs only WebCrypto and trusts only the verifier keys passed to it.
  */
 import {
   bytesOf,
@@ -45,7 +45,7 @@ export interface VerifiedTotal {
 export interface VerifiedLiability extends VerifiedTotal {
   readonly account: string
   readonly balance: bigint
-  /** The number of the account's last ledger entry at the end of the day. */
+  /** The account's last ledger entry number at the end of the day. */
   readonly entry: number
 }
 

@@ -1,5 +1,5 @@
 /**
- * Issues receipts. A receipt proves that a ledger entry is in the log of charges (`books/log`). Also issues proofs that a balance is in the total of a
+ * Issues receipts, which prove that a ledger entry is in the charge log (`books/log`), and proofs that a balance is in the total of a
  * day.
  *
  * Where the specification is silent:
@@ -38,7 +38,7 @@ export interface ReceiptsContract {
     readonly tenant_id: TenantId
     readonly number: number
   }) => Effect.Effect<Receipt, EntryNotFound | NotInLog>
-  /** Returns the verifier keys of the log, and those of the configured witnesses. */
+  /** Returns the verifier keys of the log and of the configured witnesses. */
   readonly keys: Effect.Effect<LogKeys>
   /** Returns the signed total of all balances at the end of a day, or of the newest day that has one. */
   readonly liabilities: (day: string | undefined) => Effect.Effect<LiabilityStatement, LiabilitiesNotFound>

@@ -29,6 +29,6 @@ const indexPath = (n: number): string => {
   return groups.map((group, i) => (i < groups.length - 1 ? `x${group}` : group)).join("/")
 }
 
-/** Returns the path of a tile. The path of a full tile contains no width. */
+/** Returns a tile's path. A full tile's path contains no width. */
 export const pathOfTile = ({ level, n, width }: AskedTile): string =>
   `${level}/${indexPath(n)}${width < tileWidth ? `.p/${width}` : ""}`

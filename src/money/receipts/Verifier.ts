@@ -11,7 +11,7 @@ export interface ReceiptFile {
   readonly checkpoint: string
 }
 
-/** A ledger entry, as stated by its leaf. Amounts are in nano-USD, and the time is in milliseconds since 1970. */
+/** A ledger entry, as recorded in its leaf. Amounts are in nano-USD; the time is a Unix time in milliseconds. */
 export interface ReceiptEntry {
   readonly account: string
   readonly number: number
@@ -26,9 +26,9 @@ export interface ReceiptEntry {
   readonly reference: string
   readonly description: string
   readonly time: number
-  /** The vendors' ids of a charge's requests, separated by spaces; the last one served the call. Empty if the leaf states none. */
+  /** The vendors' ids of a charge's requests, separated by spaces; the last one served the call. Empty if the leaf contains none. */
   readonly vendor_requests: string
-  /** The SHA-256 of a charge's request and answer, in base64. Empty if the leaf states none. */
+  /** The SHA-256 hashes of a charge's request and response, in base64. Empty if the leaf contains none. */
   readonly request_hash: string
   readonly answer_hash: string
 }
@@ -42,11 +42,11 @@ export interface VerifiedReceipt {
   readonly root: string
   /** The names of the trusted keys that signed the checkpoint. */
   readonly signers: ReadonlyArray<string>
-  /** The trusted witnesses that cosigned the checkpoint, and when, in milliseconds since 1970. */
+  /** The trusted witnesses that cosigned the checkpoint, with the Unix time of each cosignature in milliseconds. */
   readonly cosigned: ReadonlyArray<{ readonly name: string; readonly time: number }>
 }
 
-/** The receipt proves nothing. The message states the reason. */
+/** The receipt is invalid. The message contains the reason. */
 export class ReceiptInvalid extends Error {
   override readonly name = "ReceiptInvalid"
 }
@@ -62,7 +62,7 @@ export const utf8 = (text: string): Bytes => new TextEncoder().encode(text) as B
 export const bytesOf = (base64: string): Bytes => {
   const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(base64)
   const binary = isBase64 ? atob(base64) : ""
-  // Each byte string must have only one spelling.
+  // Each byte string must have only one encoding.
   return btoa(binary) === base64
     ? Uint8Array.from(binary, (char) => char.charCodeAt(0))
     : refuse("a value is not base64")
@@ -101,23 +101,23 @@ export const keyOf = async (text: string): Promise<Key> => {
     : refuse(`the key id of ${name} does not match its key`)
 }
 
-/** Reads the time of a cosignature, in seconds since 1970. */
+/** Reads a cosignature's Unix time, in seconds. */
 const secondsOf = (signature: Bytes): bigint => new DataView(signature.slice().buffer).getBigUint64(0)
 
 /** Returns whether the signature is valid, given the bytes after the key id. */
 const isSigned = async (key: Key, text: string, signature: Bytes): Promise<boolean> => {
   const at = key.type === cosignature ? 8 : 0
-  // No date is later.
+  // A `Date` cannot represent a later time.
   if (signature.length !== at + 64 || (at > 0 && secondsOf(signature) > 8_640_000_000_000n)) return false
   const signed = utf8(at > 0 ? `cosignature/v1\ntime ${secondsOf(signature)}\n${text}` : text)
   const subject = await crypto.subtle.importKey("raw", key.public, { name: "Ed25519" }, false, ["verify"])
   return crypto.subtle.verify({ name: "Ed25519" }, subject, signature.subarray(at), signed)
 }
 
-/** A trusted key that signed. `time` is in milliseconds since 1970 for a witness, and 0 for any other key. */
+/** A trusted key that signed. `time` is a Unix time in milliseconds for a witness, and 0 for any other key. */
 export type Signer = Key & { readonly time: number }
 
-/** Returns the text of a signed note, and the trusted keys that signed it. */
+/** Returns a signed note's text, and the trusted keys that signed it. */
 export const opened = async (
   note: string,
   keys: ReadonlyArray<Key>

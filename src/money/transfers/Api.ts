@@ -37,7 +37,7 @@ export class TransfersApi extends HttpApiGroup.make("transfers")
   .add(
     HttpApiEndpoint.post("create", "/v1/tenants/:tenant_id/billing/transfers")
       .setPath(ofTenant)
-      // The handler checks this header, because a missing key has its own error text.
+      // The handler checks this header, because a missing key has specific error text.
       .setHeaders(Schema.Struct({ "idempotency-key": Schema.optional(Schema.String) }))
       .setPayload(NewTransfer)
       .addSuccess(Created.annotations(HttpApiSchema.annotations({ status: 201, identifier: "TransferCreated" })))

@@ -16,7 +16,7 @@ export const make = (sql: SqlClient, { per_day }: TransferLimitFacts) => {
       AND created_at > ${now - day}`
 
   return {
-    /** Refuses a transfer beyond the limit. The refusal states the time until the next transfer is allowed. */
+    /** Rejects a transfer beyond the limit. The error contains the time until the next transfer is allowed. */
     check: Effect.fnUntraced(function* (account: BillingAccountId) {
       const now = yield* Clock.currentTimeMillis
       const [last] = yield* Effect.orDie(

@@ -47,7 +47,7 @@ interface Parts {
 }
 
 export const make = (parts: Parts) => ({
-  /** Writes a transfer and moves its amount into escrow, together with `beside`. */
+  /** Writes a transfer and moves its amount into escrow, in the same transaction as `beside`. */
   begin: begin(parts),
   /** Changes a pending transfer without moving credit. */
   update: update(parts),
@@ -144,6 +144,6 @@ const payout = (row: Row, move: Move, recipient: Recipient | undefined) => {
   } as const
 }
 
-/** Dies on refusals that these transactions cannot cause. */
+/** Dies on errors that these transactions cannot cause. */
 const unforeseen = (refusal: Refusal | BooksUnavailable): Effect.Effect<never, Conflict | BooksUnavailable> =>
   refusal._tag === "Conflict" || refusal._tag === "BooksUnavailable" ? Effect.fail(refusal) : Effect.die(refusal)

@@ -7,7 +7,7 @@ import type { Escrow } from "./Escrow.ts"
 import type { Reading, Row } from "./Reading.ts"
 
 const name = "transfers"
-/** The job's longest pause. A timer cannot run for 30 days, and a transfer does not wake the job if its commit is confirmed late. */
+/** The job's maximum pause. A timer cannot run for 30 days, and a late-confirmed commit of a transfer does not wake the job. */
 const pauseMax = Duration.days(1)
 
 export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
@@ -15,7 +15,7 @@ export const make = (reading: Reading, escrow: Escrow, waker: Loop.Waker) => {
   const expire = (row: Row): Effect.Effect<void, BooksUnavailable> =>
     escrow.end(row, "expire").pipe(Effect.catchTags({ Conflict: () => Effect.void, TransferInvalid: Effect.die }))
 
-  /** Ends each due transfer in its own transaction. Returns the numbers of due transfers and of failures. Fails if the books are unavailable. */
+  /** Expires each due transfer in a separate transaction. Returns the due and failed transfer counts. Fails if the books are unavailable. */
   const expireDue = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     let [due, failed] = [0, 0]

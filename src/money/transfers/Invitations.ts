@@ -11,7 +11,7 @@ import type { Row } from "./Reading.ts"
 import { moves } from "./States.ts"
 import type { Move, TransferId } from "./States.ts"
 
-/** The facts that an email or notification states. */
+/** The facts in an email or notification. */
 export interface Invited {
   readonly id: TransferId
   readonly kind: string

@@ -5,7 +5,7 @@ import { Usd } from "../../kernel/Money.ts"
 import { Problem } from "../../kernel/Problem.ts"
 import { TransferId, TransferStatus } from "./States.ts"
 
-/** The body has the correct types but breaks a rule for transfers. `details` states the field and the rule. */
+/** The body is well-typed but violates a constraint on transfers. `details` contains the field and the constraint. */
 export class TransferInvalid extends Problem<TransferInvalid>()("TransferInvalid", {
   status: 422,
   error: "the transfer is not valid",
@@ -84,7 +84,7 @@ export class TransferResendTooSoon extends Problem<TransferResendTooSoon>()("Tra
   status: 429,
   error: "the invitation was already resent less than 12 hours ago",
   code: "transfer_resend_too_soon",
-  /** `retry_after` is the number of seconds until the next resend is allowed. */
+  /** `retry_after` is the time until the next resend is allowed, in seconds. */
   fields: { transfer_id: TransferId, resent_at: Moment },
   details: {}
 }) {}

@@ -47,7 +47,7 @@ const end = Effect.fnUntraced(function* (
   const recipient = (yield* tenants.accountOfEmail(email))!
   return yield* escrow.end(row, move, { ...recipient, account_id: caller.account_id }).pipe(
     Effect.zipRight(reading.get(transfer_id)),
-    // A concurrent move ended the transfer first, so the request is evaluated again in the new state.
+    // A concurrent move ended the transfer first, so the request is reevaluated in the new state.
     Effect.catchTag("Conflict", () => end(parts, request, move))
   )
 })

@@ -28,9 +28,9 @@ import type { Draft } from "./Transfer.ts"
 import type { TransferId } from "./States.ts"
 import type { Parts, TransferOf, TransfersContract } from "./Transfers.ts"
 
-/** A transfer expires if it is not accepted within this time. */
+/** The lifetime of a pending transfer. */
 export const lifetime = Duration.days(30)
-/** The minimum time between two resends of the same invitation. */
+/** The minimum time between resends of an invitation. */
 export const resendPause = Duration.hours(12)
 
 export const make = (parts: Parts) => ({
@@ -50,7 +50,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
     const made = yield* replayed(parts, account, key, request_hash)
     if (made !== undefined) return made
     const [sender] = yield* tenants.named([caller.account_id])
-    // An unverified address is also refused, because it could be verified while the transfer is pending.
+    // Rejects an unverified address as well, because it could be verified while the transfer is pending.
     if (sender?.email === draft.recipient_email) return yield* new TransferSelf()
     yield* dailyLimit.check(account)
     const { beside, row } = yield* prepared(parts, {
@@ -65,7 +65,7 @@ const create = (parts: Parts): TransfersContract["create"] =>
       Effect.map((written) => ({ created: true, transfer: transferOf(written!) }))
     )
     return yield* Effect.catchAll(begun, (refusal) =>
-      // Any refusal can mean that an identical request ran concurrently. The result is then the transfer of that request.
+      // Any failure may mean that an identical request ran concurrently. If so, returns that request's transfer.
       Effect.flatMap(replayed(parts, account, key, request_hash), (concurrent) =>
         concurrent !== undefined
           ? Effect.succeed(concurrent)
@@ -149,7 +149,7 @@ const revoke = (parts: Parts): TransfersContract["revoke"] =>
     if (judge(row.status, "revoke") !== "make") return yield* new TransferNotPending({ transfer_id, state: row.status })
     return yield* escrow.end(row, "revoke").pipe(
       Effect.zipRight(reading.get(transfer_id)),
-      // A concurrent move ended the transfer first, so the request is evaluated again in the new state.
+      // A concurrent move ended the transfer first, so the request is reevaluated in the new state.
       Effect.catchTags({ Conflict: () => revoke(parts)(request), TransferInvalid: Effect.die })
     )
   })
@@ -186,13 +186,13 @@ const mayResend = ({ id: transfer_id, resent_at }: Row, now: number): Effect.Eff
   return new TransferResendTooSoon({ transfer_id, resent_at, retry_after })
 }
 
-/** Hashes a request. The stored hash is compared with those of later requests with the same key, so its format must not change. */
+/** Hashes a request. Later requests with the same key are compared with the saved hash, so the format must not change. */
 const hashOf = (draft: Draft): string =>
   createHash("sha256")
     .update(JSON.stringify([`${draft.amount}`, draft.recipient_email, draft.kind, draft.reason, draft.message]))
     .digest("hex")
 
-/** Converts a refusal by the ledger to an error for the sender. */
+/** Converts a ledger error to an error for the sender. */
 const refused = (
   refusal: Exclude<Refusal, Conflict> | BooksUnavailable,
   billing_account_id: BillingAccountId,

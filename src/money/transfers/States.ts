@@ -18,8 +18,8 @@ export const moves = {
 export type Move = keyof typeof moves
 
 /**
- * Decides the effect of a move in a given state. `make` means that the transfer is pending. `again` means that the same move has already ended it, so
- * its result is returned again (accept and decline only). `refuse` covers all other ended transfers.
+ * Decides the effect of a move in a state. `make` means that the transfer is pending. `again` means that the same move has already ended it, so
+ * its result is returned (accept and decline only). `refuse` covers all other ended transfers.
  */
 export const judge = (status: TransferStatus, move: Move): "make" | "again" | "refuse" => {
   if (status === "pending") return "make"

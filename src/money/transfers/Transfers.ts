@@ -12,7 +12,7 @@
  * - A transfer to the sender's own address is refused, even if that address is not verified yet. If an admin of a shared tenant sends credit to its
  *   owner, sender and recipient are one balance. The transfer is booked like any other: escrow, then release.
  * - A tenant may create 1,000 transfers in 24 hours (`transfer_limits` in the configuration), regardless of their outcome. Further transfers are
- *   refused with 429 `too_many_transfers` and Retry-After. A pending transfer expires after 30 days, so a tenant never has more than 31,000 pending
+ *   rejected with 429 `too_many_transfers` and Retry-After. A pending transfer expires after 30 days, so a tenant never has more than 31,000 pending
  *   transfers.
  * - While the sender owes money for a refunded or disputed payment, a pending transfer cannot be accepted (422 `transfer_invalid`). Otherwise, the
  *   recipient would keep credit that was taken back from the sender. The transfer remains pending. If it is returned, its credit pays the debt.
@@ -57,7 +57,7 @@ import { TransferLimits } from "./Settings.ts"
 import type { NewTransfer, Transfer, TransferPage, TransferPreview, TransferQuery } from "./Transfer.ts"
 import type { TransferId } from "./States.ts"
 
-/** The dependencies of sending and receiving. */
+/** Dependencies shared by sending and receiving. */
 export interface Parts {
   readonly sql: SqlClient
   readonly secret: DeploymentSecret["Type"]
@@ -76,10 +76,7 @@ export interface TransferOf {
   readonly transfer_id: TransferId
 }
 
-/**
- * The operations on transfers. Amounts are in nano-USD, and times are in milliseconds since 1970. Senders act for their tenant as its owner or an
- * admin.
- */
+/** Amounts are in nano-USD; times are Unix times in milliseconds. Only an owner or admin may send for a tenant. */
 export interface TransfersContract {
   /**
    * Moves the amount from the caller's tenant into escrow and sends an invitation. `key` is the Idempotency-Key: a repeated request returns the
@@ -120,14 +117,14 @@ export interface TransfersContract {
   readonly received: (request: { readonly caller: Actor } & TransferQuery) => Effect.Effect<TransferPage>
   /** Reads a transfer for its recipient, its sender, or a member of the tenant that sent it. */
   readonly find: (request: TransferOf) => Effect.Effect<Transfer, TransferNotFound>
-  /** Moves the credit to the caller's home tenant. Accepting a second time returns the transfer again. */
+  /** Moves the credit to the caller's home tenant. Accepting an accepted transfer returns it unchanged. */
   readonly accept: (
     request: TransferOf
   ) => Effect.Effect<
     Transfer,
     TransferNotFound | EmailMismatch | TransferNotPending | TransferInvalid | BooksUnavailable
   >
-  /** Returns the credit to the sender. Declining a second time returns the transfer again. */
+  /** Returns the credit to the sender. Declining a declined transfer returns it unchanged. */
   readonly decline: (
     request: TransferOf
   ) => Effect.Effect<Transfer, TransferNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
@@ -139,7 +136,7 @@ export interface TransfersContract {
     readonly token: string
   }) => Effect.Effect<Transfer, TransferInviteNotFound | EmailMismatch | TransferNotPending | BooksUnavailable>
   /**
-   * Expires all due transfers and returns the number of expired transfers. Reading a due transfer also expires it, so reads are correct without the
+   * Expires all due transfers and returns their number. Reading a due transfer also expires it, so reads are correct without the
    * job.
    */
   readonly expire: Effect.Effect<number, BooksUnavailable>
@@ -208,7 +205,7 @@ const make = Effect.gen(function* () {
   } satisfies TransfersContract
 })
 
-/** A new secret invalidates the links of pending transfers. The transfers themselves do not change. */
+/** Invalidates pending transfers' links, because the secret changed. The transfers do not change. */
 export const transferLinksEnd: Ending = {
   count: (sql, now) =>
     sql`SELECT count(*) AS n FROM tollgate_transfers WHERE status = 'pending' AND expires_at > ${now}`,

@@ -1,5 +1,5 @@
 /**
- * Sums over all tenants by day, provider and model. Each query adds the records after the stored sums to these sums
+ * Sums over all tenants by day, provider and model. Each query adds the records after the saved sums to these sums
  * (`books/ledger/totals/ProviderTotals`). There are many such records only in the first minute after the upgrade of a large database without stored
  * sums.
  */

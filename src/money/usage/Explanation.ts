@@ -52,7 +52,7 @@ export const Explanation = Schema.Struct({
 }).annotations({ identifier: "Explanation" })
 export interface Explanation extends Schema.Schema.Type<typeof Explanation> {}
 
-/** The wording of each reason for the choice of a payer. */
+/** The wording of each reason for choosing a payer. */
 export const because: Record<"own" | "pinned" | "team_first" | "fall_through", string> = {
   own: "the caller's own account is charged first",
   pinned: "the caller pinned this billing source",

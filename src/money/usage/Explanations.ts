@@ -16,7 +16,7 @@ import { detailsOf, labelsOf } from "./Records.ts"
 import { UsageNotFound } from "./Problems.ts"
 
 export interface ExplanationsContract {
-  /** Explains a charge. If `caller` is given, its tenant must have made or paid for the call. The operator omits `caller`. */
+  /** Explains a charge. If `caller` is present, its tenant must have made or paid for the call. The operator omits `caller`. */
   readonly of: (asked: {
     readonly caller?: Pick<Caller, "tenant_id">
     readonly usage_id: string

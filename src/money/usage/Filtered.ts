@@ -1,7 +1,7 @@
 /**
  * Finds a tenant's records that match a filter and pages them in chronological order. A filter is converted to the set of matching dimensions. The
  * stored totals (`Totals`) count the matching records of each run of consecutive records, so most runs are skipped without reading a record. In the
- * page's own run, the totals identify the records to read. Records without totals are read one by one.
+ * page's run, the totals identify the records to read. Records without totals are read one by one.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -49,7 +49,7 @@ const columns = [
   "usage_type"
 ] as const
 
-/** Selects dimensions with the tag, given as `name=value`, or as `name` for any value. */
+/** Selects dimensions with the tag `name=value`, or with the tag `name` and any value. */
 const hasTag = (sql: SqlClient, tag: string): Fragment =>
   sql`instr(${"\n"} || tags || ${"\n"}, ${`\n${tag}${tag.includes("=") ? "\n" : "="}`}) > 0`
 
@@ -76,7 +76,7 @@ interface Wanted {
   readonly success: boolean | undefined
 }
 
-/** Numbers with a smaller gap are read with one query. */
+/** Numbers separated by a smaller gap share a query. */
 const gapMax = 64
 
 export interface Parts {
@@ -85,7 +85,7 @@ export interface Parts {
 }
 
 export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) => ({
-  /** Returns a page's record numbers in order, and the number of matching records in the window. */
+  /** Returns a page's record numbers in order, and the window's matching record count. */
   page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
 })
 
@@ -177,7 +177,7 @@ const stretches = Effect.fnUntraced(function* (
 /** A run with more matching records than this is read completely, because each range needs a query. */
 const sparseMax = 32
 
-/** A range to read. If `numbers` is present, only the records with these numbers are wanted. */
+/** A range to read. If `numbers` is present, only the records with these numbers are read. */
 interface Place extends Range {
   readonly numbers?: ReadonlyArray<number>
 }

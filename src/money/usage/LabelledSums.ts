@@ -1,4 +1,4 @@
-/** Computes rollups filtered by labels. The sums come from records, because the stored rollups contain no labels. */
+/** Computes rollups filtered by labels. The sums come from records, because rollups contain no labels. */
 import { Effect } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { allInSlices } from "../../kernel/Pieces.ts"
@@ -22,7 +22,7 @@ interface Row extends PointRow {
   readonly account_id: AccountId
 }
 
-/** Sums a tenant's records with the given dimensions by account and period. */
+/** Sums a tenant's records with these dimensions by account and period. */
 const read = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: TenantId,

@@ -25,14 +25,14 @@ export const make = (sql: SqlClient) => {
     return row
   })
 
-  /** Returns the number of records per tenant. */
+  /** Returns the record count per tenant. */
   const heads = (tenants: ReadonlyArray<TenantId>) =>
     sql<{ readonly id: TenantId; readonly total: number }>`SELECT h.id, h.total FROM ${sql.literal(tables.r.heads)} h
       WHERE h.id IN (SELECT value FROM json_each(${JSON.stringify(tenants)}))`
 
-  // The number is a literal, because SQLite binds a JavaScript number as a float, and the division would be fractional.
+  // A literal, because SQLite binds a JavaScript number as a float, and the division would be fractional.
   const every = sql.literal(`${offsetEvery}`)
-  /** Finds the number of the first record at or after `at`. It searches the offsets, then the records between two of them. */
+  /** Finds the number of the first record at or after `at`. Searches the offsets, then the records between adjacent offsets. */
   const numberAt = Effect.fnUntraced(function* (tenant: string, at: number) {
     const [place] = yield* sql<{ readonly number: number }>`
       WITH RECURSIVE search (owner, low, high) AS (

@@ -18,7 +18,7 @@ export const sumOfSums = sumColumns.replaceAll(/\w+/g, "SUM($&) AS $&")
 export const recordColumns = `1 AS requests, r.success AS successes, r.prompt_tokens, r.completion_tokens, r.units, r.cost, r.latency_ms`
 export const dayOfRecord = `r.at - r.at % ${day} AS start`
 
-/** Returns the SQL for the start of the period that contains a day. */
+/** Builds the SQL expression for the start of a day's period. */
 export const periodOf = (sql: SqlClient, rollup: RollupName): Fragment => {
   if (rollup === "daily") return sql.literal("start")
   const unit = rollup === "monthly" ? "month" : "year"

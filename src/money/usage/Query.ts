@@ -1,4 +1,4 @@
-/** Parses the queries of the usage routes. Dates, names and lists are received as strings, and each error has its own wording. */
+/** Parses the queries of the usage routes. Dates, names and lists arrive as strings, and each error has specific wording. */
 import { Either } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { Caller } from "../../kernel/Caller.ts"

@@ -41,18 +41,18 @@ import type { Window } from "./Window.ts"
 
 export interface RecordsContract {
   /**
-   * Reads a page of the calls made with the tenant's credentials. In chronological order, every page costs the same at any depth. In any other order,
-   * the page merges the window's sorted index with the records that the index does not cover yet. Pages by number are then limited to `depthMax`.
-   * Money is in nano-USD, times in milliseconds since 1970.
+   * Reads a page of the calls made with the tenant's credentials. An unfiltered chronological page costs the same at any depth. In any other
+   * order, the page merges the window's sorted index with the records that the index does not cover yet, and numbered pages end at `depthMax`.
+   * Money is in nano-USD; times are Unix times in milliseconds.
    */
   readonly page: (asked: RecordsAsked) => Effect.Effect<RecordPage, InvalidRequest>
-  /** Returns each tenant's number of records. It is also the number of the newest record. Tenants without records are absent. */
+  /** Returns each tenant's newest record number, which equals its record count. Tenants without records are absent. */
   readonly newest: (tenants: ReadonlyArray<TenantId>) => Effect.Effect<ReadonlyMap<TenantId, number>>
   /** Reads a tenant's records by number. Numbers start at 1, have no gaps, and follow chronological order. */
   readonly range: (tenant: TenantId, numbers: Range) => Effect.Effect<ReadonlyArray<UsageRecord>>
   /** Finds a record of any tenant by its id. */
   readonly find: (usage_id: string) => Effect.Effect<UsageRecord | undefined>
-  /** Returns the facts that the vendor reported about a call, for operators only. */
+  /** Returns the vendor's request ids and cost for a call, for operators only. Unknown facts are absent. */
   readonly vendorOf: (usage_id: string) => Effect.Effect<VendorFacts>
 }
 
@@ -69,7 +69,7 @@ export interface RecordsAsked extends PageOf {
   readonly window: Window
   /** Defaults to time. */
   readonly sort?: Sort | undefined
-  /** Defaults to the latest or largest first. */
+  /** Defaults to descending. */
   readonly direction?: Direction | undefined
   /** Filtered records are always in chronological order. Defaults to all records. */
   readonly filter?: Filter | undefined
@@ -77,10 +77,10 @@ export interface RecordsAsked extends PageOf {
   readonly cursor?: string | undefined
 }
 
-/** The depth limit for pages by number in an order other than time, because a page must skip all records before it. Cursors have no limit. */
+/** The maximum depth of numbered pages in an order other than time, because each page skips all preceding records. Cursors have no limit. */
 export const depthMax = 20_000
 
-/** The maximum number of index places in memory for all sorted pages together: about 20 MB. */
+/** The maximum number of index positions that all sorted pages together hold in memory: about 20 MB. */
 const placesMax = 200_000
 
 export class Records extends Context.Tag("tollgate/usage/Records")<Records, RecordsContract>() {
@@ -91,7 +91,7 @@ interface Parts {
   readonly sql: SqlClient
   readonly numbers: ReturnType<typeof Numbers.make>
   readonly filtered: ReturnType<typeof Filtered.make>
-  /** The index places that sorted pages may hold in memory. */
+  /** The index positions that sorted pages may hold in memory. */
   readonly places: Effect.Semaphore
   /** Tenants with a sorted walk in progress or waiting. */
   readonly walks: Map<TenantId, { readonly one: Effect.Semaphore; users: number }>
@@ -255,7 +255,7 @@ const placeOf = Effect.fnUntraced(function* (
   return { value: valueOf(BigInt(after.value)), seq } satisfies SortedIndex.After
 })
 
-/** Reads the first `wanted` records of ranges that the sorted index does not cover, in ascending order for both directions. */
+/** Reads the first records of ranges outside the sorted index, up to a limit. Returns them in ascending order for either direction. */
 const firstOf = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   tenant: TenantId,
@@ -355,7 +355,7 @@ type Read = (
 const beyond = ({ from, to }: Range, number: number, direction: Direction): Range =>
   direction === "desc" ? { from, to: Math.max(from, Math.min(to, number)) } : { from: Math.max(from, number + 1), to }
 
-// ---- in the order of a value --------------------------------------------------------------------------------------------
+// ---- sorted by value ----------------------------------------------------------------------------------------------------
 
 interface Order {
   readonly sort: SortedIndex.Sort
@@ -363,7 +363,7 @@ interface Order {
   readonly after: SortedIndex.After | undefined
 }
 
-/** A record's position in the order of a value. If two values are equal, the later record is greater. */
+/** A record's position when sorted by value. Of equal values, the later record's is greater. */
 interface Place {
   readonly value: Value
   readonly seq: number
@@ -374,7 +374,7 @@ interface PlaceRow {
   readonly seq: number
 }
 
-/** Merges two ordered arrays up to `wanted` entries. All records in `later` are newer than those in `earlier`. */
+/** Merges two ordered arrays up to a limit. All records in `later` are newer than those in `earlier`. */
 const merge = (
   earlier: ReadonlyArray<Place>,
   later: ReadonlyArray<Place>,
@@ -431,11 +431,11 @@ interface RecordRow {
   readonly run_id: string
   /** A JSON array of budget ids. */
   readonly budgets: string | null
-  /** The sort value. Absent for the order of time. */
+  /** The sort value. Present only in pages sorted by value. */
   readonly value?: string
 }
 
-/** Converts rows to records and adds the names of their keys. */
+/** Converts rows to records and adds their API key names. */
 const recordsOf = (sql: SqlClient, rows: ReadonlyArray<RecordRow>): Effect.Effect<ReadonlyArray<UsageRecord>> => {
   const ids = new Set(rows.flatMap(({ application_id }) => (application_id === null ? [] : [application_id])))
   return Effect.map(keyNames(sql, [...ids]), (names) => rows.map((row) => recordOf(row, names)))

@@ -24,9 +24,9 @@ import * as Numbers from "./Numbers.ts"
 import type { Grain, SeriesBy, TagSeries } from "./Usage.ts"
 
 export interface SeriesContract {
-  /** Returns the series of all calls made with the tenant's credentials, including buckets without calls. */
+  /** Returns the series of the calls made with the tenant's credentials, including buckets without calls. */
   readonly of: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
-  /** Returns the series of all calls that the tenant's billing account paid for, regardless of the calling tenant. */
+  /** Returns the series of the calls that the tenant's billing account paid for, regardless of the calling tenant. */
   readonly ofTeam: (asked: SeriesAsked) => Effect.Effect<SeriesSet>
   /** Returns the series of an account's calls in all tenants, by paying tenant. */
   readonly byPayer: (asked: PayersAsked) => Effect.Effect<SeriesSet>
@@ -38,14 +38,14 @@ export interface SeriesAsked {
   readonly by: SeriesBy
   /** The labels of the calls to include. Defaults to all calls. */
   readonly filter?: LabelFilter | undefined
-  /** In milliseconds since 1970, at the start of a bucket. */
+  /** Unix time in milliseconds, at the start of a bucket. */
   readonly start: number
   readonly end: number
   /** The maximum number of named series. */
   readonly top: number
 }
 
-/** The query of `byPayer`. Its grain is always a day, the only grain stored by payer. */
+/** The query of `byPayer`. Its grain is always a day, the only grain of the payer rollup. */
 export interface PayersAsked extends Omit<SeriesAsked, "tenant_id" | "grain" | "by" | "filter"> {
   readonly account_id: AccountId
 }
@@ -276,7 +276,7 @@ class Ranking {
     return this.sums.keys()
   }
 
-  /** Returns the keys with the highest cost and each dimension's place among them. All other keys share the place `named.length`. */
+  /** Returns the most expensive keys and each dimension's index among them. All other keys share the index `named.length`. */
   keys(keyOf: ReadonlyMap<number, string>, top: number): Keys {
     const byKey = new Map<string, { cost: Value; requests: number }>()
     for (const [dimensions, { cost, requests }] of this.sums) {
@@ -350,7 +350,7 @@ class Spread {
   }
 }
 
-/** With more buckets than this, the code yields to other work. */
+/** Series with more buckets than this yield to other work. */
 export const longMin = 1000
 
 /** Builds the series, and yields to other work before each long series. */

@@ -20,7 +20,7 @@ import type { DataPoint, Rollup, RollupName, Summary, Totals, UsageType } from "
 import { partsOf, wholeDays } from "./Window.ts"
 import type { Part, Window } from "./Window.ts"
 
-/** The operations that sum usage. Money is in nano-USD, and times are in milliseconds since 1970. */
+/** Money is in nano-USD; times are Unix times in milliseconds. */
 export interface SumsContract {
   /** Sums the calls of the caller's account in the credential's tenant, in a window exact to the millisecond. */
   readonly summary: (asked: SummaryAsked) => Effect.Effect<Summary>
@@ -35,7 +35,7 @@ export interface SumsContract {
 export interface SummaryAsked {
   readonly caller: Actor
   readonly window: Window
-  /** Restricts the sums to this application's calls. The sums come from stored totals for whole hours and days, and otherwise from the records. */
+  /** Restricts the sums to this application's calls. Whole hours and days come from saved totals, the rest from the records. */
   readonly application_id?: string | undefined
   /** Restricts the sums to this run's calls. The sums come from the records. */
   readonly run_id?: string | undefined
@@ -125,7 +125,7 @@ const summary = (parts: Parts): SumsContract["summary"] =>
     )
   })
 
-/** Sums a part of a window from the rollup of its grain, or from the records if the part is shorter than an hour. */
+/** Sums part of a window from its grain's rollup, or from the records if the part has no grain. */
 const sumsOf = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   { account_id, tenant_id }: Actor,
@@ -143,7 +143,7 @@ const sumsOf = Effect.fnUntraced(function* (
   return yield* recordsOf({ numbers, sql }, { account_id, tenant_id }, { start, end })
 })
 
-/** Sums a key's calls from its stored totals for whole hours and days, and from the records that the totals do not cover. */
+/** Sums a key's calls from its saved totals for whole hours and days, and from the records that the totals do not cover. */
 const sumsOfKey = Effect.fnUntraced(function* (
   parts: Parts,
   caller: Actor,

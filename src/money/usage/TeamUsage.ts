@@ -16,7 +16,7 @@ import type { RollupName, TeamUsage as Team } from "./Usage.ts"
 import type { Window } from "./Window.ts"
 
 export interface TeamUsageContract {
-  /** Returns the usage of a team's members, and of former members with usage. Money is in nano-USD, times in milliseconds since 1970. */
+  /** Returns the usage of a team's members, and of former members with usage. Money is in nano-USD; times are Unix times in milliseconds. */
   readonly of: (
     asked: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
   ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRequest>

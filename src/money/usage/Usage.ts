@@ -43,7 +43,7 @@ export const UsageRecord = Schema.Struct({
   tenant_id: Schema.String,
   /** The id of the API key's application. Absent for a user token. */
   application_id: Schema.optionalWith(Schema.String, { exact: true }),
-  /** The key's current name. Absent once the key is deleted. */
+  /** The key's current name. Absent for a user token or a deleted key. */
   application_name: Schema.optionalWith(Schema.String, { exact: true }),
   /** The request's `X-Request-Id`. */
   request_id: Schema.optionalWith(Schema.String, { exact: true }),
@@ -55,7 +55,7 @@ export const UsageRecord = Schema.Struct({
   total_tokens: Schema.Int,
   units: Schema.Number,
   cost: Usd,
-  /** The part of the charge that was not paid. Absent if the balance covered the charge. */
+  /** The unpaid part of the charge. Absent if the charge was paid in full. */
   uncollected: Schema.optionalWith(Usd, { exact: true }),
   /** The call's duration in milliseconds. */
   latency: Schema.Number,
@@ -81,7 +81,7 @@ export type UsageType = (typeof usageTypes)[number]
 export const directions = ["asc", "desc"] as const
 export type Direction = (typeof directions)[number]
 
-/** Returns the schema of a string that `Query.ts` checks. Each error has its own wording. */
+/** Returns a string schema. `Query.ts` validates the string, because each error has specific wording. */
 const text = (description: string) => Schema.optionalWith(Schema.String.annotations({ description }), { exact: true })
 
 const oneOf = (values: ReadonlyArray<string>, description: string) =>
@@ -264,8 +264,8 @@ export const UsageSeries = Schema.Struct({
   series: Schema.Array(
     Schema.Struct({
       /**
-       * A model, an account id, the id of the paying tenant, the value of the tag, and so on. Empty for `none`, and for calls without an application,
-       * end user, run or the tag. `null` is the combination of all others.
+       * A model, an account id, the paying tenant's id, the tag's value, and so on. Empty for `none`, and for calls without an application,
+       * end user, run or the tag. `null` combines all others.
        */
       key: Schema.NullOr(Schema.String),
       total: SeriesTotal,
@@ -309,7 +309,7 @@ export const TeamUsage = Schema.Struct({
   rollup: Schema.Literal(...rollups),
   tenant_id: TenantId,
   viewer: Schema.Struct({ account_id: AccountId, role: Role }),
-  /** Totals for the complete team, regardless of `members`. */
+  /** Totals for the entire team, regardless of `members`. */
   totals: Totals,
   members: Schema.Array(
     Schema.Struct({

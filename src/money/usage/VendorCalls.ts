@@ -1,5 +1,5 @@
 /**
- * Reads the calls of a period in record order, with the facts that their vendors reported, to compare them with vendors' bills. Reading in pieces
+ * Reads the calls of a period in record order, with the facts that their vendors reported, to compare them with vendors' bills. Reading in slices
  * needs constant memory and does not delay other work.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -36,7 +36,7 @@ interface Row extends Omit<VendorCall, "cost" | "success" | "token_details" | "r
   readonly vendor_request: string | null
 }
 
-/** The allowance for nodes whose clocks are behind: a later row can state an earlier time. */
+/** The allowance for clock skew between nodes: a later row can have an earlier time. */
 const slack = hour
 
 /** Finds the first row at or after `at` by bisection. Rows are written in chronological order, apart from the slack. */

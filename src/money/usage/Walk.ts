@@ -3,7 +3,7 @@
  * position, so a walk by cursor neither repeats nor skips a record.
  *
  * Where the specification is silent:
- * - A cursor contains the sort, direction, window and filter, and the next page uses them. Pages by cost, tokens or latency are read in pieces, one
+ * - A cursor contains the sort, direction, window and filter, and the next page uses them. Pages by cost, tokens or latency are read in slices, one
  *   page per tenant at a time. Pages by number are limited to the first 20,000 records; pages by cursor are not limited. A page beyond the end is
  *   empty.
  */
@@ -33,7 +33,7 @@ export const cursorOf: (walk: Walk) => string = Schema.encodeSync(Cursor)
 
 const read = Schema.decodeUnknownEither(Cursor)
 
-/** Returns the walk that the query requests. A cursor replaces the query's order, window and filter. */
+/** Returns the requested walk. A cursor replaces the query's order, window and filter. */
 export const walkOf = (asked: RecordsAsked): Either.Either<Walk, InvalidRequest> => {
   const { cursor, direction = "desc", filter, page, sort = "timestamp", window } = asked
   if (cursor === undefined) {

@@ -46,7 +46,7 @@ const voucher = {
 export const Voucher = Schema.Struct(voucher).annotations({ identifier: "Voucher" })
 export interface Voucher extends Schema.Schema.Type<typeof Voucher> {}
 
-/** A new voucher with its code. The code is not shown again. */
+/** A new voucher with its code, which is shown only once. */
 export const CreatedVoucher = Schema.Struct({ ...voucher, code: Schema.String }).annotations({
   identifier: "CreatedVoucher"
 })

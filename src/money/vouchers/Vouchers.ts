@@ -34,7 +34,7 @@ import type { CreatedVoucher, NewVouchers, Redeemed, Voucher, VoucherId } from "
 
 const codesAMinute = 10
 
-/** The operations on vouchers. `beside` contains statements that commit with the change, such as an audit log entry. */
+/** `beside` contains statements that commit with the change, such as an audit log entry. */
 export interface VouchersContract {
   /** Creates the requested vouchers in one transaction. Only this response contains their codes. */
   readonly create: (
@@ -43,7 +43,7 @@ export interface VouchersContract {
   ) => Effect.Effect<ReadonlyArray<CreatedVoucher>, BooksUnavailable>
   /** Lists vouchers with ids below `before`, newest first. */
   readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Voucher>>
-  /** Ends a voucher, so that no tenant can redeem it. Ending it again changes nothing. */
+  /** Ends a voucher, so that no tenant can redeem it. Idempotent. */
   readonly end: (
     id: VoucherId,
     beside?: ReadonlyArray<Statement>
@@ -199,7 +199,7 @@ const redeem = (parts: Parts): VouchersContract["redeem"] =>
     return { tenant_id: caller.tenant_id, amount_usd: amount, balance }
   })
 
-/** Writes the use, the count and the credit in one transaction. */
+/** Writes the redemption, the count and the credit in one transaction. Returns the new balance. */
 const credit = (
   { ledger, sql }: Parts,
   { account_id, tenant_id }: Actor,

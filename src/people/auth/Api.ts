@@ -1,4 +1,4 @@
-/** Routes for sign-in, refresh, sign-out, OAuth and its pages, and the public keys of access tokens. */
+/** Routes for sign-in, refresh, sign-out, OAuth and its pages, and the keys that verify access tokens. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
 import { Browsed, Example } from "../../http/contract/Documented.ts"
@@ -148,12 +148,12 @@ const Consented = Schema.Struct({
 const Consentable = Schema.Struct({
   client_id: Schema.String,
   client_name: Schema.String,
-  /** The scope that the application requested. */
+  /** The requested scope. */
   scope: Schema.String,
   /** The scope that consent would grant, and its description for the user. */
   granted: Schema.String,
   allows: Schema.Array(Schema.String),
-  /** Whether the application is the operator's own and may do everything that the user may do. */
+  /** Whether the operator trusts the application, which then may do everything that the user may do. */
   trusted: Schema.Boolean,
   redirect_uri: Schema.String,
   state: Schema.NullOr(Schema.String)

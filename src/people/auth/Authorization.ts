@@ -46,7 +46,7 @@ export interface AuthorizationRequest {
   readonly response_type?: string | undefined
   readonly scope?: string | undefined
   readonly state?: string | undefined
-  /** A value that the ID token repeats. */
+  /** A value that the ID token echoes. */
   readonly nonce?: string | undefined
   readonly code_challenge?: string | undefined
   readonly code_challenge_method?: string | undefined
@@ -56,7 +56,7 @@ export interface AuthorizationRequest {
 export interface ConsentRequest {
   readonly client: Client
   readonly redirect_uri: string
-  /** The scope that the application requested. */
+  /** The requested scope. */
   readonly scope: string
   readonly grant: Grant
   readonly state: string | undefined
@@ -102,7 +102,7 @@ export interface AuthorizationContract {
   readonly check: (
     request: AuthorizationRequest
   ) => Effect.Effect<ConsentRequest, ClientIdRequired | ClientIdNotFound | InvalidRequest | InvalidScope>
-  /** Records the user's consent and returns a code that works once, within a minute. The ID token repeats `auth_time` (milliseconds). */
+  /** Records the user's consent and returns a code that works once, within a minute. `auth_time` is in milliseconds. */
   readonly consent: (
     person: Pick<Caller, "account_id" | "tenant_id"> & { readonly auth_time?: number },
     request: ConsentRequest
@@ -111,7 +111,7 @@ export interface AuthorizationContract {
   readonly beginDevice: (request: DeviceRequest) => Effect.Effect<DeviceCodes, OAuthRefusal | BooksUnavailable>
   /** Finds the device that is waiting for this user code. Returns `undefined` if no device is waiting. */
   readonly findDevice: (user_code: string) => Effect.Effect<DeviceConsent | undefined>
-  /** Stores the user's decision. Returns `false` if no device is waiting for this code. */
+  /** Records the user's decision. Returns `false` if no device is waiting for this code. */
   readonly decideDevice: (
     person: Pick<Caller, "account_id" | "tenant_id">,
     user_code: string,

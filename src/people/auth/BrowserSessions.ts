@@ -28,7 +28,7 @@ const accessLifetime = Duration.minutes(10)
 
 export interface Held {
   readonly cookie: string
-  /** When the session expires if it is not used again. */
+  /** When the session expires unless it is used. */
   readonly until: number
 }
 
@@ -47,7 +47,7 @@ export interface BrowserSessionsContract {
     readonly account_id: AccountId
     readonly tenant_id: TenantId
   }) => Effect.Effect<Held, BooksUnavailable>
-  /** Creates an access token for the session's user, in `tenant` if given, and otherwise in the tenant requested last. */
+  /** Creates an access token for the session's user, in `tenant` if present, and otherwise in the last requested tenant. */
   readonly access: (
     cookie: string | undefined,
     tenant: TenantId | undefined
@@ -111,7 +111,7 @@ const make = Effect.gen(function* () {
     return yield* seal({ ...person, family, signed_in_at: now }, now)
   })
 
-  /** Returns the requested tenant, by default the one requested last or the first with an active membership. Fails if the user is no member. */
+  /** Returns the requested tenant, by default the last requested one or the first with an active membership. Fails if the user is not a member. */
   const tenantOf = Effect.fnUntraced(function* ({ account_id, tenant_id }: Sealed, asked: TenantId | undefined) {
     if (yield* tenants.isActiveMember(account_id, asked ?? tenant_id)) return asked ?? tenant_id
     if (asked !== undefined) return yield* new NotAMember({ tenant_id: asked })

@@ -17,7 +17,7 @@ export interface SignedIn {
   readonly tenant_id: TenantId
   readonly until: number
 }
-/** Stored in the cookie of a browser that was redirected to a provider. */
+/** The cookie content of a browser that was redirected to a provider. */
 interface PendingSignIn {
   readonly kind: "leaving"
   readonly nonce: string
@@ -41,7 +41,7 @@ export interface VerifiedPerson extends Omit<SignedIn, "kind"> {
   readonly room?: "console"
   readonly page: string
 }
-/** Returns the time of the user's sign-in, in milliseconds. */
+/** Returns the Unix time of the user's sign-in, in milliseconds. */
 export const signedInAt = ({ until }: SignedIn): number => until - Duration.toMillis(lifetime)
 
 type Sealed = SignedIn | PendingSignIn | ProviderState | VerifiedPerson

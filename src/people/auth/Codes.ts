@@ -19,9 +19,9 @@ import type { Ending } from "../../books/ledger/write/Ending.ts"
 import { toRow } from "../credentials/Scope.ts"
 
 const lifetime = Duration.toMillis(Duration.minutes(1))
-/** How long the row of an expired code is stored, to detect a replay. */
+/** How long an expired code's row is retained, to detect a replay. */
 const retention = Duration.toMillis(Duration.days(1))
-/** The maximum number of codes stored per account, including used codes. */
+/** The maximum number of codes retained per account, including used codes. */
 const keptMax = 100
 
 export interface Code {
@@ -33,7 +33,7 @@ export interface Code {
   readonly challenge: string
   readonly scope: string
   readonly nonce: string | null
-  /** The time of the user's sign-in in milliseconds since 1970. Null if unknown. */
+  /** The Unix time of the user's sign-in, in milliseconds. Null if unknown. */
   readonly auth_time: number | null
   readonly expires_at: number
   readonly used_at: number | null

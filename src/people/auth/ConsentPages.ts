@@ -44,11 +44,11 @@ export const authorize =
     )
   }
 
-// ---- options of OpenID Connect ------------------------------------------------------------------------------------------
+// ---- OpenID Connect options ---------------------------------------------------------------------------------------------
 
 const promptsIn = (query: URLSearchParams): ReadonlyArray<string> => (query.get("prompt") ?? "").split(" ")
 
-/** Returns the refusal of invalid or unsupported request options, or `undefined` if all options are supported. */
+/** Returns the error for invalid or unsupported request options, or `undefined` if there is none. */
 const refusalOfOptions = (query: URLSearchParams): Refusal | undefined => {
   const prompts = promptsIn(query)
   const max_age = query.get("max_age")
@@ -99,7 +99,7 @@ const asGet = ({ pages }: Dependencies, form: URLSearchParams): Response => {
     : redirect(`${pages}/authorize?${query}`)
 }
 
-// ---- refusals -----------------------------------------------------------------------------------------------------------
+// ---- errors -------------------------------------------------------------------------------------------------------------
 
 interface Refusal {
   readonly error: string
@@ -114,7 +114,7 @@ const refusedBack = (
   { error, error_description }: Refusal
 ): Response => back(redirect_uri, { error, error_description, state, iss: info.public_url })
 
-/** Calls `then` if the request is valid. Otherwise responds with the refusal. */
+/** Calls `then` if the request is valid. Otherwise responds with the error. */
 const checked = <A>(
   dependencies: Dependencies,
   request: AuthorizationRequest,
@@ -135,7 +135,7 @@ const checked = <A>(
     onSuccess: then
   })
 
-/** Sends a refusal to the application's redirect URI if that URI is registered. Otherwise shows a page. */
+/** Redirects with the error to the application's redirect URI if that URI is registered. Otherwise shows a page. */
 const refused = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   { client_id, redirect_uri, state }: AuthorizationRequest,

@@ -1,5 +1,5 @@
 /**
- * Single-use links that open the console as a given user. For deployments without an identity provider, an operator's command creates a link that is
+ * Single-use links that open the console as a specific user. For deployments without an identity provider, an operator's command creates a link
  * valid for 15 minutes. If the operator creates a user, the user's first email contains a link that is valid for seven days. The table of
  * authorization codes stores the links' codes as hashes.
  *
@@ -38,7 +38,7 @@ interface Row extends Person {
 }
 
 export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentSecretContract) => {
-  /** Creates a code and the statement that stores it. */
+  /** Creates a code and the statement that inserts its row. */
   const drafted = Effect.fnUntraced(function* ({ account_id, tenant_id }: Person, lifetime: Duration.Duration) {
     const code = randomBytes(32).toString("hex")
     const expires_at = (yield* Clock.currentTimeMillis) + Duration.toMillis(lifetime)

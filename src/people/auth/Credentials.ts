@@ -1,12 +1,12 @@
 /**
- * Authenticates requests: finds the caller that an `Authorization` header identifies. The texts and the precedence of errors follow the
+ * Authenticates requests by their `Authorization` header. The texts and the precedence of errors follow the
  * specification.
  *
  * Where the specification is silent:
  * - Keys and tokens are cached for at most a minute. A deleted key becomes invalid immediately in this process, and within two seconds on other nodes
  *   over PostgreSQL.
- * - Once a run ends, its key and the keys of all runs below it are refused with 401, as quickly as a deleted key.
- * - An expired key is refused with 401, the text for an invalid key and the code `api_key_expired`. Every call checks the expiry.
+ * - Once a run ends, its key and the keys of all runs below it are rejected with 401, as quickly as a deleted key.
+ * - An expired key is rejected with 401, the text for an invalid key and the code `api_key_expired`. Every call checks the expiry.
  * - An empty `Authorization` header counts as missing. A trailing slash in the path makes no difference.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
@@ -57,7 +57,7 @@ export interface CredentialsContract {
     authorization: string | undefined,
     demand?: Demand
   ) => Effect.Effect<Caller, KeyProblem | InsufficientScope>
-  /** Returns the caller of a cached key without reading the database, or `undefined` if the header contains no cached key. */
+  /** Returns the caller of a cached key without reading the database, or `undefined` if the header has no cached key. */
   readonly rememberedKey: (authorization: string | undefined) => Caller | undefined
   readonly apiKey: (authorization: string | undefined) => Effect.Effect<Caller, KeyProblem>
 }
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
   return { userToken, keyOrToken, rememberedKey, apiKey } satisfies CredentialsContract
 })
 
-/** Returns the bearer token in the header, or an empty string for another scheme. */
+/** Returns the header's bearer token, or an empty string if there is none. */
 const bearerOf = (authorization: string): string => /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
 
 /** Returns whether the bearer looks like a token. Tokens contain dots, but keys do not. */
@@ -198,7 +198,7 @@ const notSignedIn = Effect.suspend(
   () => new InsufficientScope({ message: "only the user's own sign-in may call this route, not an application" })
 )
 
-/** Returns whether the bearer has the form of this service's API keys. */
+/** Returns whether the bearer has the format of this service's API keys. */
 const isKeyOf = ({ key_prefix }: ServiceFacts, bearer: string): boolean =>
   bearer.startsWith(`${key_prefix}-`) && bearer.split("-").length === 3
 

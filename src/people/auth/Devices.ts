@@ -27,13 +27,13 @@ import type { Grant } from "../credentials/Scope.ts"
 
 /** The lifetime of both codes. */
 export const lifetime = Duration.minutes(10)
-/** How long a used code is stored after it expires, to detect a replay. */
+/** How long a used code is retained after it expires, to detect a replay. */
 const usedRetention = Duration.toMillis(Duration.hours(1))
-/** How long an unused code is stored after it expires. During this time, polls return `expired_token`. */
+/** How long an unused code is retained after it expires. During this time, polls return `expired_token`. */
 const unusedRetention = Duration.toMillis(Duration.minutes(10))
-/** The initial poll interval, and its increase after each poll that arrives too early. */
+/** The initial poll interval, and the increment after each early poll. */
 export const pause = Duration.seconds(5)
-/** The tolerance for early polls, in milliseconds. It allows for variable network delays. */
+/** How early a poll may arrive because of network jitter, in milliseconds. */
 const tolerance = 500
 
 const letters = "BCDFGHJKLMNPQRSTVWXZ"
@@ -76,7 +76,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
     begin: (client_id: string, grant: Grant) => begin(dependencies, client_id, grant),
     /** Finds the undecided, unexpired device that is waiting for this user code. */
     waiting: (user_code: string) => waiting(dependencies, user_code),
-    /** Stores a decision. Returns `false` if no device is waiting for this code. */
+    /** Records a decision. Returns `false` if no device is waiting for this code. */
     decide: (user_code: string, person: Pick<Caller, "account_id" | "tenant_id">, decision: "allow" | "deny") =>
       decide(dependencies, user_code, person, decision),
     find: (device_code: string) => find(dependencies, device_code),
@@ -109,7 +109,7 @@ const begin = ({ secret, sql, writer }: Dependencies, client_id: string, grant: 
     const expired = sql`DELETE FROM tollgate_auth_device_codes
       WHERE expires_at < ${now - usedRetention} OR expires_at < ${now - unusedRetention} AND used_at IS NULL`
     const begun = sql`INSERT INTO tollgate_auth_device_codes ${sql.insert(row)} ON CONFLICT DO NOTHING RETURNING hash`
-    // There are about 25 billion user codes, so another device can already have this one. In that case, another code is tried.
+    // There are about 25 billion user codes, so this one may be taken. In that case, retries with another code.
     return (yield* Statements.tryWrite(writer, statement(expired), statement(begun, 1))) ? codes : yield* attempt
   })
   return attempt

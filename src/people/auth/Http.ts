@@ -238,7 +238,7 @@ const readFields = Schema.decodeUnknownEither(
   })
 )
 
-/** Adds the service's name to the text of `ClientIdRequired`. */
+/** Adds the service's name to the message of `ClientIdRequired`; returns any other problem unchanged. */
 const named = <E extends { readonly _tag: string }>(problem: E, service_name: string): E | ClientIdRequired =>
   problem._tag === "ClientIdRequired"
     ? new ClientIdRequired({ message: `${service_name} client ID is required` })

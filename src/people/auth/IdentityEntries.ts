@@ -23,7 +23,7 @@ const IdentityEntry = Schema.Struct({
   /** The label on the sign-in button. */
   name: Schema.optional(NonEmpty),
   jwks_uri: Schema.optional(Address),
-  /** Whether addresses count as verified unless the token states otherwise. Microsoft's tokens do not state whether an address is verified. */
+  /** Whether addresses count as verified unless the token says otherwise. Microsoft's tokens do not say whether an address is verified. */
   trust_email: Schema.optional(Schema.Boolean),
   /** The scope to request. Defaults to `openid email profile`. */
   scope: Schema.optional(NonEmpty),

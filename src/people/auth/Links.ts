@@ -20,13 +20,13 @@ import type { VerifiedIdentity } from "../../upstream/identity/Identity.ts"
 import type { Letter, OutboxContract } from "../mail/Outbox.ts"
 import type { RegistrationContract } from "../tenants/Registration.ts"
 
-/** The name of the provider for identities verified by email. */
+/** The provider name of identities verified by email. */
 export const emailProvider = "email"
 
 export const linkLifetime = Duration.minutes(15)
-/** How long a row counts against its address's limit. */
+/** The rate limit window per address, in milliseconds. */
 const counted = Duration.toMillis(Duration.hours(1))
-/** The maximum number of links for one address within the time `counted`. */
+/** The maximum number of links per address in this window. */
 const perAddress = 5
 
 /** The page that a link leads to. */
@@ -58,7 +58,7 @@ interface Dependencies {
 }
 
 export const make = (dependencies: Dependencies) => ({
-  /** Requests a link. Returns a cookie for the browser that may follow the link, or `undefined` if the address is over its limit. */
+  /** Requests a link. Returns a cookie for the browser that may follow the link, or `undefined` if the address has reached its limit. */
   request: requesting(dependencies),
   /** Follows a link. If the link cannot be used, returns the reason and leaves the link unspent. */
   follow: following(dependencies)

@@ -53,9 +53,9 @@ export const consent = (options: {
   readonly allows: ReadonlyArray<string>
   readonly trusted: boolean
   readonly warning?: string
-  /** A sentence that tells the user about the next step. */
+  /** A sentence about the next step. */
   readonly then: string
-  /** The address that the form is posted to. */
+  /** The URL that the form is posted to. */
   readonly action: string
   readonly fields: Readonly<Record<string, string | undefined>>
 }): string =>
@@ -128,7 +128,7 @@ ${hidden(options.fields)}
 </form>`
   )
 
-/** Renders the page that follows `linkForm`. It is the same for every address. */
+/** Renders the page after `linkForm`, regardless of whether a link was sent. */
 export const linkSent = (options: { readonly service: string; readonly email: string }): string =>
   page(
     "Check your email",

@@ -46,7 +46,7 @@ export const withPending = Effect.fnUntraced(function* ({ state }: Dependencies,
 /** The label of the button for sign-in by email. */
 export const emailName = "email"
 
-/** Requires a sign-in and then returns the user to `page`. `client` is the name of the application that requests access. */
+/** Requires a sign-in and then returns the user to `page`. `client` is the requesting application's name. */
 export const signInFirst = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   page: string,
@@ -74,7 +74,7 @@ export const toProvider = (dependencies: Dependencies): BrowserContract["toProvi
     const limit = yield* Effect.either(limits.take("authorize", http))
     if (limit._tag === "Left") return redirect(consolePages.failedAt("too_many_requests", page))
     const nonce = newNonce()
-    // A link on another site must not choose the account, because some providers sign in the hinted user immediately.
+    // A link on another site must not choose the account, because some providers sign in the hinted user without asking.
     const hint = http.headers["sec-fetch-site"] === "same-origin" ? query.get("login_hint") : null
     const hinted = hint === null || hint === "" ? {} : { login_hint: hint }
     const url = yield* Effect.either(signInPage(dependencies, { provider, nonce, room: "console", page }, hinted))
@@ -84,7 +84,7 @@ export const toProvider = (dependencies: Dependencies): BrowserContract["toProvi
 
 // ---- back from the provider ---------------------------------------------------------------------------------------------
 
-/** Returns the response to a failed sign-in. The console shows the reason on its own page. */
+/** Returns the response to a failed sign-in. The console displays the reason itself. */
 export const failed = (
   { consolePages }: Dependencies,
   returning: Pick<ProviderState, "room" | "page"> | undefined,
@@ -114,7 +114,7 @@ export const signedIn = (dependencies: Dependencies): BrowserContract["signedIn"
     return redirect(`${pages}/continue?${new URLSearchParams({ arriving })}`)
   })
 
-/** Returns the reason for a failed sign-in. The provider's own error takes precedence. */
+/** Returns the reason for a failed sign-in. The provider's error takes precedence. */
 export const reasonOf = (form: URLSearchParams, { _tag }: { readonly _tag: string }): SignInFailure => {
   const error = form.get("error")
   if (error !== null)
@@ -179,7 +179,7 @@ const intoConsole = (
 
 // ---- a browser that has signed in ---------------------------------------------------------------------------------------
 
-/** Finds the signed-in user and the cookie that proves the sign-in. */
+/** Finds the signed-in user and the cookie that proves the sign-in, if any. */
 export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, http: Request) {
   const cookie = http.cookies[state.cookieName]
   const who = yield* state.open("signed-in", cookie)

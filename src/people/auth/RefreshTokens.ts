@@ -1,5 +1,5 @@
 /**
- * Refresh tokens. Each sign-in's row contains the hash of its current token. A token contains the id of its sign-in and a keyed hash, so the service
+ * Refresh tokens. Each sign-in's row contains the hash of its current token. A token contains its sign-in's id and a keyed hash, so the service
  * recognizes a used token without a row.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
@@ -10,7 +10,7 @@ import type { Statement } from "../../books/ledger/rules/Transaction.ts"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import type { DeploymentSecretContract } from "../../storage/secret/DeploymentSecret.ts"
 
-/** The lifetime of a refresh token, and the maximum lifetime of a sign-in. */
+/** The refresh token lifetime, and the maximum sign-in lifetime. */
 export const refreshLifetime = Duration.days(7)
 export const familyLifetime = Duration.days(90)
 
@@ -24,7 +24,7 @@ export interface Refreshable {
   readonly signed_in_at: number
   readonly tenant_id: TenantId
   readonly expires_at: number
-  /** `false` if the token was already used. */
+  /** `false` if the token has been used or replaced. */
   readonly current: boolean
 }
 
@@ -38,7 +38,7 @@ const macLength = 32
 const expiryOf = (signedInAt: number, now: number): number =>
   Math.min(now + Duration.toMillis(refreshLifetime), signedInAt + Duration.toMillis(familyLifetime))
 
-/** Creates and reads tokens. A token consists of `rt_`, the id of its sign-in, random digits, and a keyed hash of these. */
+/** Creates and reads tokens. A token consists of `rt_`, its sign-in's id, random hex digits, and a keyed hash of these. */
 const formatOf = (secret: DeploymentSecretContract) => {
   const hashOf = (token: string) => secret.hash("refresh_token", token)
   const macOf = (content: string) => hashOf(content).slice(0, macLength)
@@ -48,7 +48,7 @@ const formatOf = (secret: DeploymentSecretContract) => {
       const content = `rt_${family}_${randomBytes(32).toString("hex")}`
       return content + macOf(content)
     },
-    /** Returns the id of the token's sign-in, or `undefined` if the token is foreign or from an earlier version. */
+    /** Returns the token's sign-in id, or `undefined` if the token is foreign or from an earlier version. */
     familyIn: (token: string): string | undefined => {
       const [, content, family, mac] = /^(rt_(\w+)_[0-9a-f]{64})([0-9a-f]{32})$/.exec(token) ?? []
       return content !== undefined && timingSafeEqual(Buffer.from(mac!), Buffer.from(macOf(content)))
@@ -64,7 +64,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   const inserted = (row: Omit<Row, "used_at" | keyof Omit<Refreshable, "family_id" | "tenant_id" | "expires_at">>) =>
     statement(sql`INSERT INTO tollgate_auth_refresh_tokens ${sql.insert({ ...row, used_at: null })}`)
 
-  /** Creates a sign-in's first token, with the statement that stores it. */
+  /** Creates a sign-in's first token, with the statement that inserts it. */
   const issue = (family_id: string, tenant_id: TenantId, now: number) => {
     const token = newToken(family_id)
     return { token, stored: inserted({ hash: hashOf(token), family_id, tenant_id, expires_at: expiryOf(now, now) }) }
@@ -93,7 +93,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
     const row = { hash: hashOf(next), family_id, tenant_id, expires_at: expiryOf(signed_in_at, now) }
     const usable = sql`hash = ${hashOf(token)} AND used_at IS NULL
       AND EXISTS (SELECT 1 FROM tollgate_auth_families WHERE id = ${family_id} AND revoked_at IS NULL)`
-    // A token from an earlier version does not contain its sign-in, so its row is kept to recognize a second use.
+    // A token from an earlier version does not contain its sign-in, so its row is retained to detect reuse.
     const stored: ReadonlyArray<Statement> =
       familyIn(token) === undefined
         ? [

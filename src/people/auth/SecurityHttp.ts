@@ -17,7 +17,7 @@ import { remembered } from "../../http/lanes/Caller.ts"
 import * as Security from "../credentials/Security.ts"
 import { Credentials } from "./Credentials.ts"
 
-// The platform's decoder does not distinguish a missing header from an empty one, so the header is read here.
+// Reads the header directly, because the platform's decoder does not distinguish a missing header from an empty one.
 const headed = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }): Headed => ({
   header: (name) => headers[name]
 }))
@@ -90,7 +90,7 @@ export const SecurityHttp = Layer.mergeAll(
   Layer.effect(
     Authentication,
     Effect.map(Credentials, ({ apiKey, keyOrToken, rememberedKey, userToken }) => {
-      /** Returns the caller of a cached key without an effect, because most keys are cached. */
+      /** Returns a cached key's caller synchronously. Most keys are cached. */
       const soon = (authorization: string | undefined) => {
         const caller = rememberedKey(authorization)
         return caller === undefined ? keyOrToken(authorization) : Effect.succeed(caller)

@@ -63,7 +63,7 @@ export interface OpenSignIn {
   readonly signed_in_at: number
 }
 
-/** The id of a sign-in is the id of its token family. */
+/** A sign-in's id is its token family's id. */
 export interface SessionsContract {
   readonly open: (signIn: SignIn) => Effect.Effect<TokenPair, BooksUnavailable>
   /** Opens a sign-in in the same transaction as `beside`. `beside` receives the sign-in's id. Returns `undefined` if `beside` failed. */
@@ -78,14 +78,14 @@ export interface SessionsContract {
   /** Lists up to 100 of the account's sign-ins that can still be refreshed, newest first. */
   readonly ofAccount: (account: AccountId) => Effect.Effect<ReadonlyArray<OpenSignIn>>
   /**
-   * Ends all of an account's sign-ins, open codes and console links in the same transaction as `beside`. `beside` receives the number of sign-ins.
-   * Returns that number.
+   * Ends all of an account's sign-ins, open codes and console links in the same transaction as `beside`. Passes the number of open
+   * sign-ins to `beside` and returns it.
    */
   readonly endAll: (
     account: AccountId,
     beside: (open: number) => ReadonlyArray<Statement>
   ) => Effect.Effect<number, BooksUnavailable>
-  /** Returns the statements that end all of an account's sign-ins, open codes and console links, for another room's transaction. */
+  /** Returns the statements that end all of an account's sign-ins, open codes and console links, for another module's transaction. */
   readonly endingAll: (account: AccountId) => ReadonlyArray<Statement>
   readonly isLive: (family: string) => Effect.Effect<boolean>
   /** Exchanges a refresh token for a new pair. `tenant_id` switches to another of the account's tenants. */
@@ -101,7 +101,7 @@ export interface SessionsContract {
 /** The maximum number of sign-ins per account, apart from those that hold its API keys. */
 const openMax = 1_000
 
-/** The age at which a sign-in cannot have a valid token: its last refresh token and that token's access tokens have expired. */
+/** The age at which a sign-in has no valid token: its last refresh token and that token's access tokens have expired. */
 const idleAfter = Duration.sum(familyLifetime, Duration.days(1))
 
 export class Sessions extends Context.Tag("tollgate/auth/Sessions")<Sessions, SessionsContract>() {
@@ -170,7 +170,7 @@ const surplus = (sql: SqlClient, account: AccountId, now: number): Fragment => {
     ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(openMax - 1))})`
 }
 
-/** Selects the account's sign-ins that no token or API key depends on any longer. */
+/** Selects the account's old sign-ins without valid tokens or API keys. */
 const idle = (sql: SqlClient, account: AccountId, now: number): Fragment =>
   sql`${ofAccount(sql, account)} AND signed_in_at <= ${now - Duration.toMillis(idleAfter)}
     AND NOT ${hasKeys(sql, "tollgate_auth_families.id")}`
@@ -291,7 +291,7 @@ const listing = (sql: SqlClient): SessionsContract["ofAccount"] =>
     return rows.map(({ team_first, ...row }) => ({ ...row, application: team_first === 1 }))
   }, Effect.orDie)
 
-/** Ends all sign-ins when the secret changes, because that invalidates their refresh tokens. */
+/** Deletes all sign-ins when the secret changes, because that invalidates their refresh tokens. */
 export const sessionsEnd: Ending = {
   // A browser's sign-in has no refresh token.
   count: (sql, now) => sql`SELECT count(*) AS n FROM tollgate_auth_families f WHERE revoked_at IS NULL

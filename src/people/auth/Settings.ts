@@ -24,7 +24,7 @@ const OAuthClient = readAs(
   Schema.Struct({
     ...ClientEntry.fields,
     redirect_uris: Schema.optionalWith(Schema.Array(RedirectAddress), { default: () => [] }),
-    /** Whether the client is the operator's own application and may do everything that the user may do. The consent page states this. */
+    /** Whether the client is the operator's application and may do everything that the user may do. The consent page says so. */
     trusted: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     /** Whether the client may use the device flow. In this flow, the user reads a code on one device and approves it in a browser on another. */
     device: Schema.optionalWith(Schema.Boolean, { default: () => false })

@@ -29,7 +29,7 @@ export interface SigningKey {
 
 export interface SigningKeysContract {
   readonly current: () => SigningKey
-  /** Returns the public key with this id, even one that another process has just created. */
+  /** Returns the public key with this id, including one that another process created, or `undefined`. */
   readonly find: (kid: string) => Effect.Effect<CryptoKey | undefined>
   /** Returns the public keys to publish in `/.well-known/jwks.json`. */
   readonly published: () => ReadonlyArray<JWK>
@@ -62,15 +62,15 @@ interface Row {
 export const rotation = Duration.days(30)
 const turnPause = Duration.hours(1)
 
-/** The minimum time between two reloads caused by unknown keys. */
+/** The minimum time between reloads that unknown keys trigger. */
 const reloadPause = Duration.seconds(1)
 
 const topic = "signing keys"
 
-/** The maximum lifetime of a token. */
+/** The maximum token lifetime. */
 export const signedLifetime = Duration.hours(1)
 
-/** How long an earlier key is stored: two iterations of another process, because the first may fail, plus the lifetime of a token. */
+/** How long an earlier key is retained: two job iterations of another process, because the first may fail, plus a token lifetime. */
 const retirement = Duration.toMillis(turnPause) * 2 + Duration.toMillis(signedLifetime)
 
 interface Dependencies {
@@ -134,7 +134,7 @@ const stored = (sql: SqlClient) =>
   Effect.orDie(sql<Row>`SELECT kid, public, sealed, created_at FROM tollgate_auth_signing_keys
     ORDER BY created_at DESC, kid`)
 
-/** Stores a new key. If several processes try concurrently, only the first succeeds, because `newest` is out of date for the others. */
+/** Inserts a new key. If several processes try concurrently, only the first succeeds, because `newest` is stale for the others. */
 const generate = Effect.fnUntraced(function* (
   { secret, sql, writer }: Dependencies,
   newest: string | undefined,
@@ -182,7 +182,7 @@ const retire = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, kids:
   yield* Effect.annotateLogs(Effect.logInfo("signing keys were retired"), "kids", kids.join(" "))
 })
 
-/** Reads a string sealed with the deployment's secret, so that a different secret can be detected. Returns `undefined` if nothing is sealed yet. */
+/** Reads a string sealed with the deployment's secret, for detecting a different secret. Returns `undefined` if there is none yet. */
 export const sealedSample: Effect.Effect<string | undefined, never, SqlClient> = Effect.flatMap(
   SqlClient,
   (sql) => sql<Pick<Row, "sealed">>`SELECT sealed FROM tollgate_auth_signing_keys ORDER BY created_at DESC, kid LIMIT 1`

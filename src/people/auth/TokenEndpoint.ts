@@ -87,7 +87,7 @@ const byCode = Effect.fnUntraced(function* (
   return yield* invalidGrant()
 })
 
-/** Checks the verifier. The challenge must be the SHA-256 of the verifier (RFC 7636). */
+/** Returns whether the verifier is valid: the challenge must be its SHA-256 (RFC 7636). */
 const isVerifier = (verifier: string, challenge: string): boolean => {
   if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false
   const made = Buffer.from(createHash("sha256").update(verifier).digest("base64url"))

@@ -1,4 +1,4 @@
-/** Returns the OpenID Connect claims about a user. */
+/** The OpenID Connect claims about a user. */
 import { Effect } from "effect"
 import type { TenantsContract } from "../tenants/Tenants.ts"
 import type { AuthorizationContract } from "./Authorization.ts"

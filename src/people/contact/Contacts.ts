@@ -31,7 +31,7 @@ export interface ContactsContract {
   }) => Effect.Effect<ClientToken, ClientIdRequired | ClientIdNotFound | BooksUnavailable>
   /** Finds the website that a valid token belongs to. */
   readonly find: (token: string) => Effect.Effect<HeldClientTokenFacts, InvalidClientToken>
-  /** Stores the message, emails it to the operator if `contact_email` is set, and spends the token. */
+  /** Saves the message, emails it to the operator if `contact_email` is set, and spends the token. */
   readonly write: (request: {
     readonly token: HeldClientTokenFacts
     readonly message: ContactMessage

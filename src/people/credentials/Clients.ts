@@ -26,7 +26,7 @@ export interface Client {
   readonly kind: ClientKind
   readonly name: string
   readonly redirect_uris: ReadonlyArray<string>
-  /** Whether the client is one of the operator's own `oauth` clients and may do everything that the user may do. */
+  /** Whether the client is one of the operator's `oauth` clients and may do everything that the user may do. */
   readonly trusted?: boolean | undefined
   /** Whether the `oauth` client may use the device flow. */
   readonly device?: boolean | undefined
@@ -120,7 +120,7 @@ const make = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const ended = sql`UPDATE tollgate_auth_clients SET revoked_at = ${now}
       WHERE client_id = ${client_id} AND revoked_at IS NULL RETURNING client_id`
-    // Refresh tokens become invalid immediately, access tokens within a minute.
+    // Refresh tokens become invalid at once, access tokens within a minute.
     const signIns = Families.ending(sql, sql`client_id = ${client_id}`)
     return yield* Statements.tryWrite(writer, statement(ended, 1), ...signIns, ...beside)
   })

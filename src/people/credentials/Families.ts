@@ -1,4 +1,4 @@
-/** SQL for sign-ins and their refresh tokens, shared by several rooms. A sign-in that has ended has no row. */
+/** SQL for sign-ins and their refresh tokens, shared by several modules. A sign-in that has ended has no row. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { statement } from "../../books/ledger/rules/Transaction.ts"

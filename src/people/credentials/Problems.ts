@@ -48,7 +48,7 @@ export class ForeignKey extends Problem<ForeignKey>()("ForeignKey", {
   like: /^API key is not a /
 }) {}
 
-/** An application's token lacks a scope. `WWW-Authenticate` states the scope. */
+/** An application's token lacks a scope. `WWW-Authenticate` contains the scope. */
 export class InsufficientScope extends Problem<InsufficientScope>()("InsufficientScope", {
   status: 403,
   error: "the application that holds this token may not call this route",

@@ -1,6 +1,6 @@
 /**
  * Security middleware for contracts. Each middleware provides the `CurrentCaller`; `people/auth/SecurityHttp` implements it. Every middleware for
- * user tokens states the scope that an application's token must contain.
+ * user tokens declares the scope that an application's token must contain.
  */
 import { HttpApiMiddleware, HttpApiSecurity, OpenApi } from "@effect/platform"
 import { Schema } from "effect"
@@ -84,7 +84,7 @@ export class TenantBillingToken extends tenantToken<TenantBillingToken>()("billi
 export class TenantKeysToken extends tenantToken<TenantKeysToken>()("keys") {}
 export class TenantTransfersToken extends tenantToken<TenantTransfersToken>()("transfers") {}
 
-/** For `usage`, `usage/rollup` and `usage/series`. These routes have their own text for a tenant mismatch. */
+/** For `usage`, `usage/rollup` and `usage/series`. These routes have a specific error text for a tenant mismatch. */
 export class TenantUsageToken extends Object.assign(
   HttpApiMiddleware.Tag<TenantUsageToken>()("tollgate/http/TenantUsageToken", {
     provides: CurrentCaller,
@@ -118,7 +118,7 @@ export class KeyOrTokenOfKeys extends Object.assign(
 ) {}
 
 /** K/U, or the header `x-api-key` that clients of Anthropic's protocol send. */
-// @effect-diagnostics-next-line leakingRequirements:off -- authentication reads the headers of the request
+// @effect-diagnostics-next-line leakingRequirements:off -- authentication reads the request headers
 export class KeyOrTokenEitherHeader extends Object.assign(
   HttpApiMiddleware.Tag<KeyOrTokenEitherHeader>()("tollgate/http/KeyOrTokenEitherHeader", {
     provides: CurrentCaller,

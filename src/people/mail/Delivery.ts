@@ -1,4 +1,4 @@
-/** Sends emails from the outbox to the mail server and stores the outcomes. */
+/** Sends emails from the outbox to the mail server and records the outcomes. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Clock, Duration, Effect } from "effect"
 import { createHash } from "node:crypto"
@@ -18,14 +18,14 @@ export interface Row {
 }
 
 /**
- * The outcome of an attempt. `failed` means that the server rejected the email permanently. `unknown` means that the email may have been sent; it is
- * not sent again.
+ * The outcome of an attempt. `failed`: the email is unreadable, too old or permanently rejected. `unknown`: the email may have been sent, so it is
+ * not resent.
  */
 export type Fate = "sent" | "failed" | "unknown" | "waiting"
 
 /** The pause after each attempt, in milliseconds. The last one repeats. */
 const pauses = [30_000, 120_000, 600_000, 1_800_000, 7_200_000, 21_600_000]
-/** How long the service tries to send an email before the email fails. */
+/** The age at which an unsent email fails. */
 export const lifetime = Duration.toMillis(Duration.days(3))
 
 export const messageId = (key: string, domain: string): string =>
@@ -40,13 +40,13 @@ export interface Dependencies {
 /** Returns whether a single process serves the database. */
 export const servesAlone = (sql: SqlClient): boolean => sql.onDialectOrElse({ pg: () => false, orElse: () => true })
 
-/** Runs an idempotent statement until it is written. */
+/** Retries an idempotent statement until it is written. */
 const record = (writer: WriterContract, text: Parameters<typeof statement>[0]) =>
   untilWritten<void, never, never>(Statements.write(writer, statement(text)))
 
 // ---- ending an email ----------------------------------------------------------------------------------------------------
 
-/** Whether the row of a finished email remains stored, so that its key cannot be reused. */
+/** Whether a finished email's row is retained, so that its key cannot be reused. */
 type Retention = "kept" | "deleted"
 
 const end = Effect.fnUntraced(function* (

@@ -1,9 +1,9 @@
 /**
- * The emails that users send to themselves, and the form of names in emails to others.
+ * Emails that users send to themselves, and the formatting of names in emails to others.
  *
  * Where the specification is silent:
  * - Invitations, transfers and resends count against the email limits (`letter_limits`) of the account that causes them, in the transaction that
- *   stores the email. A resend beyond the limits is refused for every recipient. An email to oneself is charged and does not count.
+ *   queues the email. A resend beyond the limits is rejected for every recipient. An email to oneself is charged and does not count.
  * - Emails show names without links and without dots within words. The message of a gift is unchanged.
  * - Links in emails begin with the configured `public_url`. It defaults to the address that the service listens on.
  */
@@ -28,7 +28,7 @@ export const SelfLetterSent = Schema.Struct({ message: Schema.String, message_id
 
 const nameMax = 100
 
-/** Prepares a name for an email: one line, without text that a mail program would turn into a link. Returns `otherwise` if nothing is left. */
+/** Formats a name for an email: one line, without text that a mail program would turn into a link. Returns `otherwise` if the result is empty. */
 export const plainName = (name: string, otherwise: string): string => {
   const plain = name
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")

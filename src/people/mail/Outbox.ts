@@ -9,7 +9,7 @@
  *   increasing pauses. Without a mail server, an email also fails after three days.
  * - The outbox stores emails sealed, because they contain invitation tokens, and empties them once they are sent.
  * - A row is deleted 30 days after its email was created. The row of an email to oneself is deleted once the email is sent.
- * - Up to 100 emails to oneself may be waiting for one address. A further email is refused with 429 `too_many_letters`.
+ * - Up to 100 emails to oneself may be waiting for one address. A further email is rejected with 429 `too_many_letters`.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
@@ -44,18 +44,18 @@ export interface Letter {
 
 export interface OutboxContract {
   /**
-   * Returns the statement that stores an email, for the transaction that causes it. If the account has exceeded its limits, the statement stores
-   * nothing.
+   * Returns the statement that queues an email, for the transaction that causes it. If the account has exceeded its limits, the statement has
+   * no effect.
    */
   readonly letter: (letter: Letter) => Effect.Effect<Statement>
   /** Like `letter`, but the statement fails the transaction if the account has exceeded its limits or the key is already used. */
   readonly requiredLetter: (letter: Letter) => Effect.Effect<Statement>
   /** Fails if the account may not send an email to this address now. */
   readonly room: (account: AccountId, to: string) => Effect.Effect<void, TooManyLetters>
-  /** Starts the next iteration early because there may be a new email. Returns immediately. */
+  /** Wakes the loop for a possible new email, without waiting. */
   readonly wake: Effect.Effect<void>
   /**
-   * Stores an email and sends it immediately, for a caller that needs to know whether the server rejects it. Returns `waiting` after ten seconds,
+   * Queues an email and sends it at once, for a caller that needs to know whether the server rejects it. Returns `waiting` after ten seconds,
    * while the attempt continues, or after a temporary rejection, when the loop takes over.
    */
   readonly post: (port: MailContract, letter: Letter) => Effect.Effect<Fate, TooManyLetters | BooksUnavailable>
@@ -63,7 +63,7 @@ export interface OutboxContract {
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
-/** How long `post` waits for an attempt to finish. */
+/** The timeout of `post` for an attempt. */
 const patience = Duration.seconds(10)
 /** The maximum number of posted emails waiting for one address. */
 const postedMax = 100
@@ -130,7 +130,7 @@ const storing = (dependencies: Dependencies, demanded: number | undefined) =>
     return statement(inserted, demanded)
   })
 
-/** Stores a posted email with the status `sending`. Returns `false` if too many emails are waiting for its address. */
+/** Queues a posted email with the status `sending`. Returns `false` if its address has too many waiting emails or its key exists. */
 const storePosted = ({ sql, writer }: Dependencies, { created_at, key, recipient, sealed }: Row) => {
   const waiting = sql`SELECT count(*) FROM tollgate_mail_outbox
     WHERE recipient = ${recipient} AND status IN ('waiting', 'sending') AND caused_by IS NULL`
@@ -147,7 +147,7 @@ const posting = (dependencies: Dependencies): OutboxContract["post"] =>
   Effect.fn("Outbox.post")(function* (port, letter) {
     const { scope, waker } = dependencies
     const row = yield* newRow(dependencies, letter)
-    // Stores `sending` before the first byte is sent, because after a crash no process knows whether the email was sent.
+    // Commits `sending` before the first byte is sent, because after a crash no process knows whether the email was sent.
     if (!(yield* storePosted(dependencies, row))) return yield* new TooManyLetters({ retry_after: 60 })
     // The attempt continues if the caller is interrupted. If the email is postponed, the loop takes over.
     const attempt = Effect.zipLeft(Delivery.attempt(dependencies, port, row, "deleted"), waker.wake)
@@ -165,7 +165,7 @@ const loopName = "outbox"
 const afterFailure = Duration.seconds(10)
 /** The maximum duration of an attempt. A mail server that hangs times out long before. */
 const handOverMax = Duration.toMillis(Duration.minutes(5))
-/** The longest pause. The loop polls, because a commit that is confirmed late stores an email without waking the loop. */
+/** The maximum pause. The loop polls, because a late-confirmed commit queues an email without waking the loop. */
 const pauseMax = Duration.minutes(1)
 /** The maximum number of emails per iteration. Emails are sent concurrently, because a hanging mail server delays each by a minute. */
 const turnMax = 8

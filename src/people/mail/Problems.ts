@@ -18,7 +18,7 @@ export class LetterRefused extends Problem<LetterRefused>()("LetterRefused", {
   code: "upstream_error"
 }) {}
 
-/** The account has reached its limit on emails, or too many emails are waiting for its address. No email was stored. */
+/** The account has reached its email limit, or its address has too many waiting emails. No email was queued. */
 export class TooManyLetters extends Problem<TooManyLetters>()("TooManyLetters", {
   status: 429,
   error: "you have sent too many emails; try again later",

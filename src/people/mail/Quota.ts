@@ -11,12 +11,12 @@ const hour = Duration.toMillis(Duration.hours(1))
 const day = Duration.toMillis(Duration.days(1))
 
 export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
-  /** Selects the emails that count against each limit. */
+  /** The conditions on emails that count against each limit. */
   const ofHour = (account: AccountId, now: number) => sql`caused_by = ${account} AND created_at > ${now - hour}`
   const ofDay = (account: AccountId, to: string, now: number) =>
     sql`caused_by = ${account} AND created_at > ${now - day} AND recipient = ${to}`
 
-  /** Finds the creation time of the email that must leave the period before another email is allowed. */
+  /** Returns the creation time of the email that must leave the period first, or `undefined` if another is allowed now. */
   const blockedBy = (counted: Fragment, limit: number) =>
     Effect.map(
       Effect.orDie(
@@ -35,7 +35,7 @@ export const make = (sql: SqlClient, limits: LetterLimitFacts) => {
     return yield* new TooManyLetters({ retry_after: Math.max(1, Math.ceil((free - now) / 1000)) })
   })
 
-  /** Returns the condition for the statement that stores an email. The service itself has no limit. */
+  /** Returns the SQL condition under which an email may be queued. The service's emails have no limit. */
   const allows = (letter: {
     readonly caused_by: AccountId | null
     readonly recipient: string

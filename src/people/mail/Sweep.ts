@@ -13,12 +13,12 @@ interface Dependencies {
   readonly writer: WriterContract
 }
 
-/** How long a row is stored after its email was created. */
+/** How long a row is retained after its email was created. */
 const retention = Duration.toMillis(Duration.days(30))
 /** The maximum number of rows changed per iteration. */
 const sweptMax = 1_000
 
-/** Applies a change to some of the rows that `which` selects, if there are any. */
+/** Applies a change to up to `sweptMax` of the selected rows. */
 const sweep = Effect.fnUntraced(function* (
   { sql, writer }: Dependencies,
   which: Fragment,

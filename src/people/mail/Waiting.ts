@@ -1,4 +1,4 @@
-/** Reads the number of waiting emails and the creation time of the oldest, for the operator. */
+/** Reads the waiting email count and the oldest email's creation time, for the operator. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

@@ -1,5 +1,5 @@
 /**
- * Lists an account's notifications and marks them as read. Other rooms write them with `notice`.
+ * Lists an account's notifications and marks them as read. Other modules write them with `notice`.
  *
  * Where the specification is silent:
  * - The service stores an account's 1,000 newest notifications. A further notification overwrites the oldest, read or unread.
@@ -20,7 +20,7 @@ import { NotificationNotFound } from "./Problems.ts"
 
 type By = Pick<Caller, "account_id">
 
-/** Times are in milliseconds since 1970. */
+/** Times are Unix times in milliseconds. */
 export interface NotificationsContract {
   /** Returns a page of the caller's notifications, newest first, and the total number of unread notifications. */
   readonly list: (request: { readonly caller: By } & PageOf) => Effect.Effect<typeof NotificationPage.Type>
@@ -28,7 +28,7 @@ export interface NotificationsContract {
   readonly newest: (accounts: ReadonlyArray<AccountId>) => Effect.Effect<ReadonlyMap<AccountId, NotificationId>>
   /** Returns notifications after an id, oldest first. An empty id means all. */
   readonly since: (account: AccountId, id: string, limit: number) => Effect.Effect<ReadonlyArray<Notification>>
-  /** Marks one of the caller's notifications as read. Marking it again changes nothing. */
+  /** Marks one of the caller's notifications as read. Idempotent. */
   readonly read: (request: {
     readonly caller: By
     readonly id: NotificationId

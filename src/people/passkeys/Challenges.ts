@@ -38,7 +38,7 @@ export const make = (sql: SqlClient, writer: WriterContract) => {
     return challenge
   })
 
-  /** Spends this holder's challenge. Returns `false` if this holder has no such challenge. Never spends another holder's challenge. */
+  /** Spends a challenge. Returns `false` if the holder does not have this challenge. */
   const spend = Effect.fn("Passkeys.spend")(function* (challenge: string, holder: Holder) {
     const now = yield* Clock.currentTimeMillis
     const held =

@@ -33,7 +33,7 @@ export const CreationOptions = Schema.Struct({
   /** The time limit in milliseconds. */
   timeout: Schema.Int,
   attestation: Schema.Literal("none"),
-  /** The user's passkeys. An authenticator that holds one of them refuses to create another. */
+  /** The user's passkeys. An authenticator that holds one of them does not create another. */
   excludeCredentials: Schema.Array(Named),
   authenticatorSelection: Schema.Struct({
     residentKey: Schema.Literal("required"),

@@ -49,7 +49,7 @@ export interface PasskeysContract {
   readonly begin: (
     account: AccountId
   ) => Effect.Effect<CreationOptions, PasskeysUnavailable | TooManyPasskeys | AccountNotFound | BooksUnavailable>
-  /** Completes a registration by storing the passkey that the authenticator created. */
+  /** Completes a registration and saves the authenticator's passkey. */
   readonly register: (
     account: AccountId,
     passkey: NewPasskey
@@ -236,7 +236,7 @@ const signingIn = (dependencies: Dependencies): PasskeysContract["signIn"] =>
     return { account_id, tenant_id: account.tenant_id }
   })
 
-/** Stores the counter and the time. Rejects a sign-in that was verified against an older counter. */
+/** Saves the counter and the time of use. Rejects a sign-in that was verified against an outdated counter. */
 const noteUse = Effect.fnUntraced(function* ({ sql, writer }: Dependencies, row: Row, counter: number) {
   const now = yield* Clock.currentTimeMillis
   const used = sql`UPDATE tollgate_passkeys_passkeys SET counter = ${counter}, last_used_at = ${now}

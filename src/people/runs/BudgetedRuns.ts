@@ -44,9 +44,9 @@ export interface OfRun extends By {
   readonly run_id: RunId
 }
 
-/** Money is in nano-USD, times in milliseconds since 1970. */
+/** Money is in nano-USD; times are Unix times in milliseconds. */
 export interface BudgetedRunsContract {
-  /** Creates a run below the caller's API key or run. Only this response contains its key. */
+  /** Creates a child of the caller's API key or run. Only this response contains the run's key. */
   readonly create: (
     request: By & { readonly run: NewRun }
   ) => Effect.Effect<RunWithKey, InvalidRequest | InvalidKey | RunNeedsKey | TooManyRuns | BooksUnavailable>
@@ -54,7 +54,7 @@ export interface BudgetedRunsContract {
   readonly list: (request: By & PageOf & { readonly parent?: RunId | undefined }) => Effect.Effect<typeof RunPage.Type>
   readonly find: (request: OfRun) => Effect.Effect<RunDetails, RunNotFound>
   /**
-   * Ends a run and all runs below it. If the run has already ended, nothing changes. Open calls continue and are charged. The keys become invalid
+   * Ends a run and its descendants, unless the run has already ended or expired. Open calls continue and are charged. The keys become invalid
    * immediately in this process, within two seconds on other nodes over PostgreSQL, and within `cacheLifetime` in another process on the same file.
    */
   readonly end: (request: OfRun) => Effect.Effect<Run, RunNotFound | BooksUnavailable>
@@ -165,16 +165,16 @@ const finding = ({ sql }: Dependencies): BudgetedRunsContract["find"] =>
     }
   })
 
-// ---- making -------------------------------------------------------------------------------------------------------------
+// ---- creating -----------------------------------------------------------------------------------------------------------
 
 /** The expiry and the models that a new run inherits from its parent. */
 interface Parent {
   readonly expires_at: number
-  /** The parent's models, as stored text. */
+  /** The parent's models, serialized as in its row. */
   readonly models: string | null
 }
 
-/** Reads the parent: the caller's key or run. Returns `undefined` if the parent has ended. */
+/** Reads the parent: the caller's run, or else its key. Returns `undefined` if the run has ended or the key is unusable. */
 const parentOf = (
   { applications, sql }: Dependencies,
   application: ApplicationId,
@@ -261,7 +261,7 @@ const creating = (dependencies: Dependencies): BudgetedRunsContract["create"] =>
     return { ...shown(row, newBudget(base, now), now), api_key }
   })
 
-/** Writes a run with its budget. Fails if the tenant has too many open runs or a run above this one has ended. */
+/** Writes a run with its budget. Fails if the tenant has too many open runs or an ancestor has ended. */
 const write = (
   { sql, writer }: Dependencies,
   row: Row,

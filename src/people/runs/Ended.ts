@@ -22,7 +22,7 @@ interface Dependencies {
   readonly applications: Pick<ApplicationsContract, "deletedAmong">
 }
 
-/** How long runs are listed after their top run ends. */
+/** How long runs are retained after their top run ends. */
 export const retention = Duration.toMillis(Duration.days(30))
 /** The retention of runs without calls. Creating runs is free, so they could otherwise accumulate for 30 days. */
 const retentionUnused = Duration.toMillis(Duration.hours(1))
@@ -42,7 +42,7 @@ export const make = (dependencies: Dependencies): Loop.Job => {
       yield* endChildren(dependencies, now)
       yield* endKeyless(dependencies, now)
       const until = now - retentionUnused
-      // A new process starts an hour further back. This first iteration is slow only if very many runs ended in that hour.
+      // A new process starts an hour earlier. This first iteration is slow only if very many runs ended in that hour.
       yield* deleteUnused(dependencies, Math.max(checked, until - retentionUnused), until, now)
       checked = until
       return (yield* deleteOld(dependencies, now)) ? Duration.zero : pause
@@ -50,7 +50,7 @@ export const make = (dependencies: Dependencies): Loop.Job => {
   }
 }
 
-/** Changes all runs that `which` selects, a limited number per transaction. */
+/** Changes the selected runs in batches, one per transaction. */
 const changeAll = Effect.fnUntraced(function* (
   { sql, writer }: Dependencies,
   which: Fragment,
@@ -105,7 +105,7 @@ const endKeyless = Effect.fnUntraced(function* (dependencies: Dependencies, now:
 /** The maximum number of trees deleted per iteration. */
 const treesMax = 50
 
-/** Deletes old trees of runs. Returns whether more trees can remain. */
+/** Deletes old run trees. Returns whether more trees may remain. */
 const deleteOld = Effect.fnUntraced(function* (dependencies: Dependencies, now: number) {
   const { sql } = dependencies
   const tops = yield* Effect.orDie(

@@ -2,15 +2,15 @@
  * Runs of an API key. A run has its own key and budget, for example for a single execution of an agent. Its parent is an API key or another run.
  *
  * Where the specification is silent:
- * - An unknown field is refused with 400, so that a mistyped field does not make a run broader than intended.
+ * - An unknown field is rejected with 400, so that a mistyped field does not make a run broader than intended.
  * - A run limits at least one unit. For any unit that it does not limit, its ancestors' limits apply.
  * - When a run is created, its limits are compared with those of its ancestors: the API key's spending limit, regardless of its period, and the
  *   limits of each run above it. A tenant's budget counts the run's calls but does not bound its limits.
  * - If the parent expires before `expires_in` is over, the run expires with its parent.
- * - A run without `models` may call its parent's models. A run inherits its parent's tags; a different value for one of them is refused with 400.
+ * - A run without `models` may call its parent's models. A run inherits its parent's tags; a different value for one of them is rejected with 400.
  * - If the API key's tags change later, the change also applies to the calls of its runs. If a call would have too many tags, the key's tags take
  *   precedence.
- * - A tenant may have 10,000 open runs; a further run is refused with 409 `too_many_runs`. Runs are listed for 30 days after the run directly below
+ * - A tenant may have 10,000 open runs; a further run is rejected with 409 `too_many_runs`. Runs are listed for 30 days after the run directly below
  *   their API key ends, or for an hour if none of them made a call.
  * - An API key sees the runs that descend from it. A run's key sees that run and all runs below it. A user sees the runs of their own keys in the
  *   tenant of their token. Owners and admins of a tenant see the runs of all its keys. A caller that sees a run may also end it.
@@ -98,7 +98,7 @@ const fields = {
   parent: Schema.NullOr(RunId),
   /** The level in the tree; 1 for a run directly below the API key. */
   level: Schema.Int,
-  /** The first characters of the key, so that people can recognize it. */
+  /** The first characters of the key, so that users can recognize it. */
   key_prefix: Schema.String,
   limit: Schema.Struct(unitsOf(Schema.optional(Usd), Schema.optional(Schema.Int))),
   /** The usage of the run and all runs below it. */
@@ -120,7 +120,7 @@ export interface Run extends Schema.Schema.Type<typeof Run> {}
 export const RunWithKey = Schema.Struct({ ...fields, api_key: Schema.String }).annotations({ identifier: "RunWithKey" })
 export interface RunWithKey extends Schema.Schema.Type<typeof RunWithKey> {}
 
-/** The sums for one model over the calls of a run and the runs below it. */
+/** One model's sums over the calls of a run and its descendants. */
 export const RunModel = Schema.Struct({
   model: Schema.String,
   requests: Schema.Int,

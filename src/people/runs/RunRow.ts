@@ -1,4 +1,4 @@
-/** Rows of runs, and SQL conditions on them. A run's limits and counters are stored in the budget with the same id. */
+/** Rows of runs, and SQL conditions on them. A run's limits and counters are in the budget with the same id. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { Fragment, Statement } from "@effect/sql/Statement"
 import type { Budget } from "../../books/ledger/rules/Budget.ts"
@@ -18,7 +18,7 @@ export interface Row {
   readonly application_id: ApplicationId
   /** The parent run; null if the parent is the API key. */
   readonly parent: RunId | null
-  /** The ids of the ancestors from the top, followed by the run's own id, separated by `/`. */
+  /** The ids of the ancestors from the top, followed by the run's id, separated by `/`. */
   readonly path: string
   readonly level: number
   readonly name: string
@@ -33,7 +33,7 @@ export interface Row {
   readonly ended_at: number | null
 }
 
-/** Returns the run itself and its ancestors, nearest first. */
+/** Returns the run and its ancestors, nearest first. */
 export const runsOf = (path: string): ReadonlyArray<RunId> => (path.split("/") as Array<RunId>).toReversed()
 
 export const pathOf = (runs: ReadonlyArray<string>): string => runs.toReversed().join("/")

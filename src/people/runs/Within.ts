@@ -55,7 +55,7 @@ export const checkParentsModels = (
 
 const areTags = Schema.is(KeyTags)
 
-/** Returns the run's tags and its parent's, as stored text. Fails if they conflict or exceed a limit. */
+/** Returns the run's and its parent's tags, as serialized in a row. Fails if they conflict or exceed a limit. */
 export const tagsWithin = (
   tags: NewRun["tags"],
   { labels }: Pick<Caller, "labels">

@@ -34,7 +34,7 @@ export const Me = Schema.Struct({
 }).annotations({ identifier: "Me" })
 export interface Me extends Schema.Schema.Type<typeof Me> {}
 
-/** `none` means that there is no plan. `status` states whether a plan is active. */
+/** `none` means that there is no plan. `status` tells whether a plan is active. */
 export const PlanName = Schema.Literal("none", "team")
 export const PlanStatus = Schema.Literal("active", "past_due", "canceled")
 export interface Plan {

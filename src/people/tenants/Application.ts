@@ -9,7 +9,7 @@
  *   own sign-in. `member_spend_enabled` decides whether a tenant pays for its members at all.
  * - A key may have an expiry (`expires_at`) and a list of models. A change takes effect immediately in this process, and within
  *   `KeyCallers.cacheLifetime` in others.
- * - A list of models contains names from usage records. A name that is not in the configuration is refused with 400, unless the key's list already
+ * - A list of models contains names from usage records. A name that is not in the configuration is rejected with 400, unless the key's list already
  *   contains it.
  * - Ending an OAuth client's sign-in invalidates the keys that the client created, and lists omit them. If a sign-in merely expires, its keys remain
  *   valid.
@@ -76,7 +76,7 @@ const fields = {
   description: Schema.String,
   account_id: AccountId,
   key_hash: Schema.String,
-  /** The first characters of the key, so that people can recognize it. */
+  /** The first characters of the key, so that users can recognize it. */
   key_prefix: Schema.String,
   last_used_at: Schema.NullOr(Moment),
   created_at: Moment,
@@ -86,13 +86,13 @@ const fields = {
   spending_limit_usd: Schema.optional(Usd),
   /** With `month`, the limit applies to each calendar month (UTC). */
   spending_limit_period: Schema.optional(Period),
-  /** The key's charges in this period, and the reservations of its open calls. */
+  /** The key's charges in this period, and its open calls' reservations. */
   spent_usd: Schema.optional(Usd),
   reserved_usd: Schema.optional(Usd),
   expires_at: Schema.optional(Moment),
   /** The models that the key may call, as named in usage records. */
   allowed_models: Schema.optional(Schema.Array(Schema.String)),
-  /** Tags for all calls of the key. A request cannot replace them. */
+  /** Tags for all of the key's calls. A request cannot replace them. */
   tags: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String }))
 } as const
 

@@ -1,10 +1,10 @@
 /**
- * A tenant's applications and their API keys. Members may access their own applications; owners and admins may access all of them. The ledger stores
- * spending limits; this room's table stores everything else.
+ * A tenant's applications and their API keys. Members may access their own applications; owners and admins may access all of them. The ledger
+ * contains spending limits; the table of applications contains everything else.
  *
  * Where the specification is silent:
- * - A member may have 1,000 applications in a tenant. A further application is refused with 409 `too_many_applications`. An application with an ended
- *   sign-in does not count. The member's next application deletes it.
+ * - A member may have 1,000 applications in a tenant. A further application is rejected with 409 `too_many_applications`. An application with an
+ *   ended sign-in does not count, and creating another application deletes up to 20 of these.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -52,7 +52,7 @@ export interface OfApplication extends By {
   readonly application_id: ApplicationId
 }
 
-/** Times are in milliseconds since 1970. */
+/** Times are Unix times in milliseconds. */
 export interface ApplicationsContract {
   /** Creates an application. Only this response contains its key. */
   readonly create: (request: {
@@ -79,13 +79,13 @@ export interface ApplicationsContract {
     request: OfApplication,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<Application, ApplicationNotFound | InsufficientRole | BooksUnavailable>
-  /** Returns the caller that an API key identifies, or `undefined` if the key is unknown or deleted. Fails if the key has expired. */
+  /** Returns the caller that an API key identifies, or `undefined` if the key is unknown or unusable. Fails if the key has expired. */
   readonly callerOf: (key: string) => Effect.Effect<Caller | undefined, ExpiredKey>
   /** Returns the holder of an application's key, or `undefined` if the key is unusable. */
   readonly holderOf: (id: ApplicationId) => Effect.Effect<KeyCallers.Holder | undefined>
   /** Returns the ids of deleted applications among `ids`. */
   readonly deletedAmong: (ids: ReadonlyArray<ApplicationId>) => Effect.Effect<ReadonlyArray<ApplicationId>>
-  /** Returns the result of `callerOf` if it is cached, and `undefined` otherwise. */
+  /** Returns the cached caller of a key, or `undefined` if there is none. */
   readonly rememberedCallerOf: (key: string) => Caller | undefined
 }
 
@@ -96,7 +96,7 @@ export class Applications extends Context.Tag("tollgate/tenants/Applications")<A
 /** The maximum number of applications that a member may have in one tenant. */
 const applicationsMax = 1_000
 
-/** The maximum number of applications with ended sign-ins that a request deletes. */
+/** The maximum number of applications with ended sign-ins that one creation deletes. */
 const sweptMax = 20
 
 interface Dependencies {
@@ -303,7 +303,7 @@ const creating = (dependencies: Dependencies): ApplicationsContract["create"] =>
 
 // ---- changing and deleting ----------------------------------------------------------------------------------------------
 
-/** Writes a change. Returns `false` if the caller has lost access to the application or its bounds have changed. */
+/** Writes a change. Returns `false` if the statement matched no row, because the caller lost access or the application changed. */
 const guarded = (
   writer: WriterContract,
   change: Parameters<typeof statement>[0],
@@ -374,7 +374,7 @@ const removing = (
   return remove
 }
 
-/** Returns an application's bounds after a change. Rejects a change that violates them. */
+/** Returns an application's bounds after a change. Rejects a member's change that violates them. */
 const boundsAfter = (
   row: Row & { readonly manages: number },
   { account_id, tenant_id }: By["caller"],

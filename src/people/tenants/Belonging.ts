@@ -1,6 +1,6 @@
 /**
- * Invalidates caches with marks for accounts, tenants, applications and runs. A cache gets marks before it reads, stores them with the value, and
- * reads again once a mark is no longer current. A change invalidates only the mark of the changed row: an account (memberships, pinned payer, ended
+ * Invalidates caches with marks for accounts, tenants, applications and runs. A cache gets marks before it reads, saves them with the value, and
+ * reloads once a mark is no longer current. A change invalidates only the mark of the changed row: an account (memberships, pinned payer, ended
  * sign-ins), a tenant (plan, billing settings), an application (limits, deletion) or a run (its end). The change takes effect immediately in this
  * process, and a signal notifies other nodes (`storage/engine/Signals`). A node that may have missed a signal invalidates all its marks.
  *
@@ -25,13 +25,13 @@ export const isCurrent = (marks: ReadonlyArray<Mark>): boolean => {
 type Marked = AccountId | TenantId | ApplicationId | RunId
 
 export interface BelongingContract {
-  /** Returns the current mark. This is a plain function, because calls get marks on the hot path. */
+  /** Returns the current mark. Synchronous, because calls get marks on the hot path. */
   readonly markOf: (id: Marked) => Mark
   /** Invalidates marks after a change is committed. Waits up to a few seconds for the other nodes. */
   readonly changed: (...ids: ReadonlyArray<Marked>) => Effect.Effect<void>
 }
 
-/** The maximum number of marks. A further mark invalidates the oldest, and caches that contain the oldest read again. */
+/** The maximum number of marks. A further mark invalidates the oldest, so caches that contain it reload. */
 const marksMax = 100_000
 
 const topic = "belonging"
@@ -42,7 +42,7 @@ export class Belonging extends Context.Tag("tollgate/tenants/Belonging")<Belongi
 
 const make = Effect.gen(function* () {
   const { publish, subscribe } = yield* Signals
-  // A plain map instead of Effect's `Cache`, because `markOf` is a plain function.
+  // A plain map instead of Effect's `Cache`, because `markOf` is synchronous.
   const marks = new Map<string, Mark>()
   const end = (id: string) => {
     const mark = marks.get(id)

@@ -50,7 +50,7 @@ export const permits = (bounds: Bounds, { allowed_models, expires_at, spending, 
   return allowed_models !== null && allowed_models.every((model) => models.includes(model))
 }
 
-/** Returns the bounds after an owner or admin changes their own key: a limit in the change is no longer a bound. */
+/** Returns the bounds after an owner or admin changes their own key. A limit in the change is no longer a bound. */
 export const without = (bounds: Bounds, asked: Asked): Bounds => ({
   ...(bounds.spending !== undefined && asked.spending === undefined && { spending: bounds.spending }),
   ...(bounds.expires_at !== undefined && asked.expires_at === undefined && { expires_at: bounds.expires_at }),

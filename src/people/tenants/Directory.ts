@@ -183,7 +183,7 @@ const keysBefore = (sql: SqlClient, before: string | undefined, limit: number) =
       WHERE ${before === undefined ? sql`true` : sql`k.id < ${before}`} ORDER BY k.id DESC LIMIT ${limit}`
   )
 
-/** Lists keys by the beginning of their stored prefix, then by the beginning of their name. */
+/** Lists keys whose saved prefix starts with the search text, then keys whose name does. */
 const keysLike = Effect.fnUntraced(function* (sql: SqlClient, text: string, limit: number) {
   const [beginning] = /^[A-Za-z0-9]+-prod-[0-9a-f]{0,4}/.exec(text) ?? []
   const byPrefix =

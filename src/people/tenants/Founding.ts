@@ -1,4 +1,4 @@
-/** Creates a shared tenant with its billing account and its first owner, in the same transaction as another room's statements. */
+/** Creates a shared tenant with its billing account and its first owner, in the same transaction as the caller's statements. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import * as Ids from "../../kernel/Ids.ts"

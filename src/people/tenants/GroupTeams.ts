@@ -4,7 +4,7 @@
  * Where the specification is silent:
  * - Groups remove only memberships that groups granted. They do not affect memberships by invitation, owners, or suspensions within the team.
  * - If a user's groups grant two roles in one team, the user receives the higher role.
- * - If all seats in the team are taken, the user signs in without joining the team, and a log line states the team.
+ * - If all seats in the team are taken, the user signs in without joining the team, and a log line names the team.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
@@ -77,7 +77,7 @@ const givenTo = ({ sql }: Dependencies, account: AccountId) =>
     }
   )
 
-// ---- giving -------------------------------------------------------------------------------------------------------------
+// ---- granting -----------------------------------------------------------------------------------------------------------
 
 const give = Effect.fnUntraced(function* (
   dependencies: Dependencies,
@@ -108,7 +108,7 @@ const noted = (sql: SqlClient, { account, provider, team }: Place): Statement =>
   statement(sql`INSERT INTO tollgate_tenants_group_members (account_id, tenant_id, provider)
     VALUES (${account}, ${team}, ${provider}) ON CONFLICT DO NOTHING`)
 
-// ---- taking -------------------------------------------------------------------------------------------------------------
+// ---- revoking -----------------------------------------------------------------------------------------------------------
 
 const take = Effect.fnUntraced(function* ({ belonging, sql, writer }: Dependencies, place: Place) {
   const { account, provider, team } = place

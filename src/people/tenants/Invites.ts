@@ -1,5 +1,5 @@
 /**
- * Invitations to tenants. The service emails a link. The link works for 14 days and admits the account that has verified the address.
+ * Invitations to tenants. The service emails a link. The link works for 14 days, for an account that has verified the address.
  *
  * Where the specification is silent:
  * - The service stores a tenant's 500 newest invitations and all older open ones. The link of a deleted invitation returns 404 `invite_not_found`.
@@ -32,7 +32,7 @@ import type { TenantsContract } from "./Tenants.ts"
 
 export const inviteLifetime = Duration.days(14)
 
-/** The maximum number of invitations stored per tenant, apart from open ones. */
+/** The number of newest invitations saved per tenant. Older invitations are saved only while open. */
 const keptMax = 500
 
 interface Row {
@@ -141,7 +141,7 @@ const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] =
   return invite
 }
 
-/** Stores an invitation. Revokes an open invitation to the same address and deletes the tenant's oldest invitations, except open ones. */
+/** Builds statements that save an invitation, revoke an open one to the same address, and delete the tenant's old closed ones. */
 const stored = (sql: SqlClient, row: Row, token_hash: string): ReadonlyArray<Statement> => {
   const { created_at: now, email, tenant_id } = row
   return [
@@ -220,7 +220,7 @@ const accepting = (dependencies: Dependencies): OrganisationsContract["accept"] 
   return accept
 }
 
-/** Returns the seats in the tenant's plan. Fails if the account would join and all seats are taken. */
+/** Returns the number of seats, unlimited without a plan. Fails if the account would join and all seats are taken. */
 const seatsFor = Effect.fnUntraced(function* (tenants: TenantsContract, tenant_id: TenantId, joins: boolean) {
   const plan = yield* tenants.plan(tenant_id)
   const seats = plan.plan === "none" ? Number.MAX_SAFE_INTEGER : plan.seats

@@ -46,8 +46,8 @@ interface Dependencies {
 }
 
 /**
- * `callerOf` returns a key's caller. It returns `undefined` if the key is unknown or deleted, and fails if the key has expired. `remembered` returns
- * the caller of a cached key.
+ * `callerOf` returns a key's caller. It returns `undefined` if the key is unknown or unusable, and fails if the key has expired. `remembered`
+ * returns a cached key's caller, or `undefined` if the key is not cached.
  */
 export const make = (
   sql: SqlClient,
@@ -75,7 +75,7 @@ export interface Holder {
   readonly expires_at: number | null
 }
 
-/** Returns the holder of an application's key, for the keys of its runs. Returns `undefined` if the key is unusable. */
+/** Returns the holder of an application's key, for its runs' keys. Returns `undefined` if the key is unusable. */
 export const holderOf = (sql: SqlClient, id: ApplicationId): Effect.Effect<Holder | undefined> =>
   Effect.map(liveRow(sql, sql`a.id = ${id}`), (row) =>
     row === undefined ? undefined : { caller: callerFrom(row), expires_at: row.expires_at }
@@ -95,8 +95,8 @@ const callerFrom = ({ account_id, allowed_models, attribution_tags, id, tags, te
 export type Cache = ReturnType<typeof makeCache>
 
 /**
- * Creates a cache of callers by full key, in memory only. Hashing the key would take 2.5 % of every call's time. An expired entry is kept for a
- * minute, so that a later read of the key can return the same caller object. The cache is a plain map, because every call with a key reads it, and
+ * Creates a cache of callers by full key, in memory only. Hashing the key would take 2.5 % of every call's time. An expired entry is retained for
+ * a minute, so that a later read of the key can return the same caller object. The cache is a plain map, because every call with a key reads it, and
  * reads of Effect's `Cache` allocate.
  */
 export const makeCache = () => {
@@ -161,7 +161,7 @@ const liveRow = (sql: SqlClient, which: Fragment) =>
     ([row]) => row
   )
 
-/** Records the time of the key's use, at most once a minute. The condition covers keys that a full cache has evicted. */
+/** Records the key's last use, at most once a minute. The SQL condition covers keys that a full cache has evicted. */
 const noteUse = ({ sql, writer }: Dependencies, id: ApplicationId, now: number) =>
   Statements.write(
     writer,

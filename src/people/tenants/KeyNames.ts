@@ -1,4 +1,4 @@
-/** Looks up the names of API keys for rooms that store only their ids. */
+/** Looks up API key names for modules that save only the ids. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect } from "effect"
 

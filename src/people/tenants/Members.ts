@@ -1,4 +1,4 @@
-/** Members of shared tenants. Each permission is checked before the transaction and again within it. */
+/** Members of shared tenants. Each permission is checked before the transaction and within it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Clock, Effect } from "effect"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -18,7 +18,7 @@ import type { TenantsContract } from "./Tenants.ts"
 /** The maximum number of tenants that an account may own, including its home tenant, and the maximum that it may belong to. */
 const ownedMax = 20
 const membershipsMax = 100
-/** The maximum number of ended memberships stored per tenant. */
+/** The maximum number of ended memberships retained per tenant. */
 const removedMax = 500
 
 interface Dependencies {
@@ -42,7 +42,7 @@ export const make = (
   stillHasRole: (account: AccountId, tenant: TenantId, role: Role) => stillHasRole(sql, account, tenant, role),
   /** Fails the transaction if the account has too many memberships (`joins`) or owns too many tenants (`owner`). */
   stillHasRoom: (account: AccountId, joins: boolean, owner: boolean) => stillHasRoom(sql, account, joins, owner),
-  /** Fails unless the condition of `stillHasRoom` holds. This check runs outside the transaction, to give a clear refusal. */
+  /** Fails unless the condition of `stillHasRoom` holds. This check runs outside the transaction, for a clear error. */
   hasRoom: (account: AccountId, joins: boolean, owner: boolean) => hasRoom(sql, account, joins, owner),
   change: changing({ sql, writer, tenants, belonging })
 })
@@ -142,7 +142,7 @@ interface Decision {
   readonly becomesOwner: boolean
 }
 
-/** Decides a change to a member. Fails unless the caller may make the change. Returns `undefined` if the change has no effect. */
+/** Validates a change to a member. Fails unless the caller may make the change. Returns `undefined` if the change has no effect. */
 const decide = Effect.fnUntraced(function* (
   { account_id, caller, change: { role, status }, tenant_id }: Parameters<OrganisationsContract["change"]>[0],
   members: ReadonlyArray<Member>,

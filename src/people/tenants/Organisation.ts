@@ -63,7 +63,7 @@ export const Invite = Schema.Struct({
 }).annotations({ identifier: "Invite" })
 export interface Invite extends Schema.Schema.Type<typeof Invite> {}
 
-/** An invitation as shown to the holder of its link. */
+/** An invitation as shown to anyone with its link. */
 export const InvitePreview = Schema.Struct({
   tenant_name: Schema.String,
   role: Role,

@@ -70,7 +70,7 @@ export interface InTenant extends By {
   readonly tenant_id: TenantId
 }
 
-/** Times are in milliseconds since 1970. */
+/** Times are Unix times in milliseconds. */
 export interface OrganisationsContract {
   /** Creates a tenant without credit. The caller becomes its owner. */
   readonly create: (
@@ -94,8 +94,8 @@ export interface OrganisationsContract {
   /** Lists up to 500 invitations, newest first. Only owners and admins may list them. */
   readonly invites: (request: InTenant) => Effect.Effect<ReadonlyArray<Invite>, NotAMember | InsufficientRole>
   /**
-   * Stores the invitation and its email, in the same transaction as `beside`. Replaces an open invitation to the same address and invalidates its
-   * link.
+   * Saves the invitation and queues its email, in the same transaction as `beside`. Replaces an open invitation to the same address and invalidates
+   * its link.
    */
   readonly invite: (
     request: InTenant & { readonly invite: NewInvite; readonly beside?: ReadonlyArray<Statement> }

@@ -36,7 +36,7 @@ export class InsufficientRole extends Problem<InsufficientRole>()("InsufficientR
   details: {}
 }) {}
 
-/** The caller's verified address is not the recipient of the invitation or transfer. */
+/** The caller's verified address is not the recipient's. */
 export class EmailMismatch extends Problem<EmailMismatch>()("EmailMismatch", {
   status: 403,
   error: "this was sent to an address other than your account's verified email address",

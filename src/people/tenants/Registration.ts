@@ -20,12 +20,12 @@ import { admits, RegistrationPolicy } from "./RegistrationPolicy.ts"
 import { Tenants } from "./Tenants.ts"
 import type { TenantsContract, Welcomed } from "./Tenants.ts"
 
-/** Checks whether an invitation in another room lets the owner of a verified address create an account. */
+/** Checks whether another module's invitation lets the owner of a verified address create an account. */
 export class InvitedElsewhere extends Context.Tag("tollgate/tenants/InvitedElsewhere")<
   InvitedElsewhere,
   (email: string) => Effect.Effect<boolean>
 >() {
-  /** Provides a check that always returns `false`, for a service without invitations in other rooms. */
+  /** Provides a check that always returns `false`, for a service without such invitations. */
   static readonly layerNone = Layer.succeed(InvitedElsewhere, () => Effect.succeed(false))
 }
 

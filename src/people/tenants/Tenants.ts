@@ -23,7 +23,7 @@ import * as Welcome from "./Welcome.ts"
 export interface TenantsContract {
   /**
    * Returns the account of a user that a provider has verified. The first sign-in creates the account with its home tenant and signup credit.
-   * Concurrent sign-ins create only one account. Grants the credit once, when the address is first verified.
+   * Concurrent sign-ins create only one account. The credit is granted once, when the address is first verified.
    */
   readonly welcome: (identity: VerifiedIdentity) => Effect.Effect<Welcomed, BooksUnavailable>
   readonly me: (account: AccountId) => Effect.Effect<Me, AccountNotFound>
@@ -48,17 +48,17 @@ export interface TenantsContract {
   /** Returns whether the tenant's calls are tagged with the sessions and agents that coding agents send. */
   readonly attributes: (tenant: TenantId) => Effect.Effect<boolean>
   readonly nameOf: (tenant: TenantId) => Effect.Effect<string | undefined>
-  /** Lists the tenant's members except removed ones, in the order of joining. */
+  /** Lists the tenant's members except removed ones, in joining order. */
   readonly members: (tenant: TenantId) => Effect.Effect<ReadonlyArray<Member>>
-  /** Returns accounts by id. Unknown ids are absent. */
+  /** Returns the accounts with these ids. Unknown ids are absent. */
   readonly named: (
     accounts: ReadonlyArray<AccountId>
   ) => Effect.Effect<ReadonlyArray<Pick<Account, "id" | "name" | "email">>>
   /** Returns a tenant's plan. Defaults to `noPlan`. */
   readonly plan: (tenant: TenantId) => Effect.Effect<Plan>
   /**
-   * Changes the given fields of a plan. Returns `false` for an unknown tenant. A new plan is active and has `seatsDefault` seats unless `seats` is
-   * given.
+   * Changes the specified fields of a plan. Returns `false` for an unknown tenant. Unless specified otherwise, a new plan is active and has
+   * `seatsDefault` seats.
    */
   readonly setPlan: (tenant: TenantId, change: Partial<Plan>) => Effect.Effect<boolean, BooksUnavailable>
   /**
@@ -70,7 +70,7 @@ export interface TenantsContract {
     beside: ReadonlyArray<Statement>,
     by?: Suspender
   ) => Effect.Effect<boolean, BooksUnavailable>
-  /** Ends any suspension, or only the directory's own if `by` is the directory. Returns `false` if there is no suspension to end. */
+  /** Ends all suspensions, or only the directory's if `by` is the directory. Returns `false` if there is no suspension to end. */
   readonly activate: (
     account: AccountId,
     beside: ReadonlyArray<Statement>,

@@ -123,7 +123,7 @@ const create = Effect.fnUntraced(function* (
 })
 
 /**
- * Stores an account's verified address, and grants the credit that was waiting for it. Fails if the account has already verified an address, or
+ * Saves an account's verified address, and grants the credit that was waiting for it. Fails if the account has already verified an address, or
  * another account has verified this one.
  */
 const verifyEmail = Effect.fnUntraced(function* (
@@ -162,7 +162,7 @@ const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
       })
     }
     if (identity.email_verified && known.email_verified === 0) {
-      // After a conflict, there is nothing to grant: another sign-in verified the address, or another account owns it.
+      // After a conflict, no credit is due: another sign-in verified the address, or another account owns it.
       yield* Effect.catchTags(verifyEmail(dependencies, known, identity), {
         Conflict: () => Effect.void,
         AccountMissing: Effect.die,
@@ -177,7 +177,7 @@ const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
 /**
  * Links the identity to the account with the same verified address, or creates an account. Any provider may have verified the address: credit is sent
  * to addresses, so an address's owner could claim that account's credit anyway. An unverified address, on either side, proves nothing, because anyone
- * could state it to take over the account.
+ * could claim it to take over the account.
  */
 const firstSignIn = Effect.fnUntraced(function* (dependencies: Dependencies, identity: VerifiedIdentity) {
   const { sql, writer } = dependencies
