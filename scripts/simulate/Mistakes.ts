@@ -374,7 +374,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
   ),
   mistake("letters-that-were-taken", "an email claimed by a commit without a reply is delivered", [
     "people/mail/Delivery.ts",
-    "if (maybe_written && isAlone) state = taken",
+    "if (maybe_written && isAlone) state = isClaimedHere",
     ""
   ]),
   mistake("letters-of-late-commits", "an email whose commit was acknowledged too late is still found", [
@@ -390,7 +390,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
       "yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)",
       "yield* Effect.void"
     ],
-    ["people/mail/Outbox.ts", "yield* Delivery.endInterrupted(dependencies, now - handOverMax)", "yield* Effect.void"],
+    ["people/mail/Outbox.ts", "yield* Delivery.endInterrupted(dependencies, now - attemptMax)", "yield* Effect.void"],
     // Keep the outbox from waking for these emails as well.
     [
       "people/mail/Outbox.ts",
@@ -417,7 +417,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
     "one Idempotency-Key creates one transfer",
     [
       "money/transfers/Sending.ts",
-      "const made = yield* replayed(parts, account, key, request_hash)\n    if (made !== undefined) return made",
+      "const made = yield* findReplay(parts, account, key, request_hash)\n    if (made !== undefined) return made",
       ""
     ],
     [

@@ -25,7 +25,7 @@ export interface Attempt {
 }
 
 /** The retention period of finished attempts, in milliseconds. */
-export const attemptsKept = 90 * day
+export const attemptRetention = 90 * day
 
 type Row = Omit<
   {
@@ -137,7 +137,7 @@ const attemptRows = (sql: SqlClient) => ({
       VALUES (${id}, ${tenant_id}, ${Number(amount / usd)}, ${payment_method_id}, 'in_flight', ${created_at})`),
     // Ids sort by time, so the oldest attempts are deleted first. The scan is short, because few old attempts are in flight.
     statement(sql`DELETE FROM tollgate_autoreload_attempts WHERE id IN (SELECT id FROM tollgate_autoreload_attempts
-      WHERE id < ${Ids.at("pay", created_at - attemptsKept)} AND status <> 'in_flight' ORDER BY id LIMIT 20)`)
+      WHERE id < ${Ids.at("pay", created_at - attemptRetention)} AND status <> 'in_flight' ORDER BY id LIMIT 20)`)
   ],
 
   /** Ends a paid attempt. Idempotent. */

@@ -111,12 +111,12 @@ const make = Effect.gen(function* () {
   }
   const turn = Effect.zipRight(notices.turn, Following.follow(jobName, parts))
   return {
-    list: listing(parts),
-    find: finding(parts),
-    create: creating(parts),
-    change: changing(parts),
-    raise: raising(parts),
-    remove: removing(parts),
+    list: makeList(parts),
+    find: makeFind(parts),
+    create: makeCreate(parts),
+    change: makeChange(parts),
+    raise: makeRaise(parts),
+    remove: makeRemove(parts),
     ofOperator: OfOperator.make(parts),
     job: {
       name: jobName,
@@ -147,7 +147,7 @@ const isSeen = (parts: Parts, caller: Actor, budget: Books.Budget): Effect.Effec
   return Effect.succeed(member === undefined || member === caller.account_id)
 }
 
-const listing = (parts: Parts): BudgetsContract["list"] =>
+const makeList = (parts: Parts): BudgetsContract["list"] =>
   Effect.fn("Budgets.list")(function* ({ caller }) {
     const now = yield* Clock.currentTimeMillis
     const all = yield* isManager(parts, caller)
@@ -159,7 +159,7 @@ const listing = (parts: Parts): BudgetsContract["list"] =>
     )
   })
 
-const finding = (parts: Parts): BudgetsContract["find"] =>
+const makeFind = (parts: Parts): BudgetsContract["find"] =>
   Effect.fn("Budgets.find")(function* ({ budget_id, caller }) {
     const { budget } = yield* readFor(parts, { budget_id, caller })
     const seen = (yield* isManager(parts, caller)) || (yield* isSeen(parts, caller, budget))
@@ -190,7 +190,7 @@ const readToChange = Effect.fnUntraced(function* (parts: Parts, request: OfBudge
 
 // ---- creating -----------------------------------------------------------------------------------------------------------
 
-const creating = (parts: Parts): BudgetsContract["create"] =>
+const makeCreate = (parts: Parts): BudgetsContract["create"] =>
   Effect.fn("Budgets.create")(function* ({ budget, caller }) {
     const { storage, writer } = parts
     const { account_id, tenant_id } = caller
@@ -230,23 +230,23 @@ const creating = (parts: Parts): BudgetsContract["create"] =>
             new TooManyBudgets({ limit: statement === 0 ? Storage.perTenantMax : Storage.perMemberMax })
         })
       )
-    return yield* Effect.orDie(finding(parts)({ caller, budget_id: id }))
+    return yield* Effect.orDie(makeFind(parts)({ caller, budget_id: id }))
   })
 
 // ---- changing and deleting ----------------------------------------------------------------------------------------------
 
-const changing = (parts: Parts): BudgetsContract["change"] => {
+const makeChange = (parts: Parts): BudgetsContract["change"] => {
   const change: BudgetsContract["change"] = Effect.fn("Budgets.change")(function* (request) {
     const now = yield* Clock.currentTimeMillis
     const found = yield* readToChange(parts, request)
     const terms = yield* changedTerms(found.budget.terms, request.change, now)
     const done = yield* write(parts, found, terms, [parts.storage.change(found.row)])
-    return yield* done ? finding(parts)(request) : change(request)
+    return yield* done ? makeFind(parts)(request) : change(request)
   })
   return change
 }
 
-const raising = (parts: Parts): BudgetsContract["raise"] => {
+const makeRaise = (parts: Parts): BudgetsContract["raise"] => {
   const raise: BudgetsContract["raise"] = Effect.fn("Budgets.raise")(function* (request) {
     const { caller } = request
     const now = yield* Clock.currentTimeMillis
@@ -257,12 +257,12 @@ const raising = (parts: Parts): BudgetsContract["raise"] => {
       ...parts.storage.raise(found.row, request.raise, caller.account_id, now),
       ...(yield* parts.notices.ofRaise(caller, found.budget, request.raise, now))
     ])
-    return yield* done ? finding(parts)(request) : raise(request)
+    return yield* done ? makeFind(parts)(request) : raise(request)
   })
   return raise
 }
 
-const removing = (parts: Parts): BudgetsContract["remove"] => {
+const makeRemove = (parts: Parts): BudgetsContract["remove"] => {
   const remove: BudgetsContract["remove"] = Effect.fn("Budgets.remove")(function* (request) {
     const found = yield* readToChange(parts, request)
     const budget = (yield* allShown(parts, [found.budget], yield* Clock.currentTimeMillis))[0]!

@@ -18,7 +18,7 @@ const pageMax = 500
 export const follow = (name: string, parts: Parts) =>
   Effect.gen(function* () {
     const templates = yield* parts.templates.all
-    for (const template of templates) if (template.plan !== null) yield* fill(name, parts, template, template.plan)
+    for (const template of templates) if (template.plan !== null) yield* syncPlan(name, parts, template, template.plan)
     const behind = yield* parts.templates.behind(pageMax)
     if (behind.length === 0) return
     const byId = new Map(templates.map((template) => [template.id as string, template]))
@@ -26,12 +26,12 @@ export const follow = (name: string, parts: Parts) =>
       name,
       behind,
       ({ id }) => id,
-      (row) => catchUp(parts, row, byId.get(row.template_id!))
+      (row) => applyTemplate(parts, row, byId.get(row.template_id!))
     )
   })
 
 /** Creates the template's budget for each tenant on the plan, and deletes it for tenants that have left the plan. */
-const fill = Effect.fnUntraced(function* (name: string, parts: Parts, template: Template, plan: string) {
+const syncPlan = Effect.fnUntraced(function* (name: string, parts: Parts, template: Template, plan: string) {
   const tenants = new Set<string>(yield* parts.tenantsOf(plan))
   const rows = yield* parts.templates.budgets(template.id)
   const having = new Set(rows.map(({ tenant_id }) => tenant_id))
@@ -41,13 +41,13 @@ const fill = Effect.fnUntraced(function* (name: string, parts: Parts, template: 
     name,
     missing,
     (tenant) => tenant,
-    (tenant) => give(parts, template, tenant as TenantId)
+    (tenant) => createFor(parts, template, tenant as TenantId)
   )
   yield* Loop.each(
     name,
     left,
     ({ id }) => id,
-    (row) => catchUp(parts, row, undefined)
+    (row) => applyTemplate(parts, row, undefined)
   )
 })
 
@@ -55,7 +55,11 @@ const fill = Effect.fnUntraced(function* (name: string, parts: Parts, template: 
  * Creates the template's budget for a tenant. Does nothing if another node has created it or the template has changed; in both cases, the next
  * iteration checks again.
  */
-const give = Effect.fnUntraced(function* ({ storage, templates, writer }: Parts, template: Template, tenant: TenantId) {
+const createFor = Effect.fnUntraced(function* (
+  { storage, templates, writer }: Parts,
+  template: Template,
+  tenant: TenantId
+) {
   const { posting, row } = budgetFor(template, tenant, yield* Clock.currentTimeMillis)
   yield* writer
     .submit({ postings: [posting], statements: [templates.unchanged(template), storage.insertOnce(row)] })
@@ -63,7 +67,7 @@ const give = Effect.fnUntraced(function* ({ storage, templates, writer }: Parts,
 })
 
 /** Applies the template's change to the budget, or deletes the budget if the template no longer exists. */
-const catchUp = Effect.fnUntraced(function* (parts: Parts, { id }: Row, template: Template | undefined) {
+const applyTemplate = Effect.fnUntraced(function* (parts: Parts, { id }: Row, template: Template | undefined) {
   const found = yield* Effect.catchTag(read(parts, id), "BudgetNotFound", () => Effect.succeed(undefined))
   if (found === undefined) return
   if (template === undefined) return yield* write(parts, found, null, parts.storage.remove(found.row))

@@ -33,18 +33,18 @@ import type { BudgetRaise } from "./Budget.ts"
 
 const name = "budgets"
 
-interface Needs {
+interface Dependencies {
   readonly sql: SqlClient
   readonly writer: WriterContract
   readonly tenants: TenantsContract
   readonly applications: ApplicationsContract
   readonly outbox: OutboxContract
 }
-interface Parts extends Needs {
+interface Parts extends Dependencies {
   readonly operator: string | undefined
 }
 
-export const make = Effect.fnUntraced(function* (needs: Needs) {
+export const make = Effect.fnUntraced(function* (needs: Dependencies) {
   const parts: Parts = { ...needs, operator: yield* ContactEmail }
   return {
     turn: turn(parts),
@@ -60,19 +60,19 @@ export type Notices = Effect.Effect.Success<ReturnType<typeof make>>
 const minute = Duration.toMillis("1 minute")
 const pauseMax = 5_000
 /** How long before the end of each minute the job runs, in milliseconds. */
-const before = 250
+const leadTime = 250
 
 /**
  * Returns the pause after an iteration. Every period ends on a full minute, and the first call of the next period overwrites the reached threshold.
  * Therefore, an iteration always starts shortly before the end of a minute.
  */
 export const pauseAt = (now: number): Duration.Duration => {
-  const left = minute - (now % minute) - before
+  const left = minute - (now % minute) - leadTime
   return Duration.millis(left > 0 && left < pauseMax ? left : pauseMax)
 }
 
 /** Converts a threshold to its database form, in millionths of the limit. */
-const stored = (threshold: number): number => Math.round(threshold * 1_000_000)
+const toMillionths = (threshold: number): number => Math.round(threshold * 1_000_000)
 
 /** Returns the highest threshold that a budget has reached, as a fraction of its limit, or `undefined` if there is none. */
 const reachedOf = ({ crossed, terms }: Budget): number | undefined =>
@@ -81,25 +81,26 @@ const reachedOf = ({ crossed, terms }: Budget): number | undefined =>
 const turn = Effect.fnUntraced(function* (parts: Parts) {
   const crossed = (yield* crossedBudgets(parts.sql)).filter(({ kind }) => kind === "budget")
   if (crossed.length === 0) return
-  const told = yield* toldOf(
+  const reportedLevels = yield* reportedThresholds(
     parts.sql,
     crossed.map(({ id }) => id)
   )
   const due = crossed.flatMap((budget) => {
     const threshold = reachedOf(budget)
-    if (threshold === undefined || (told.get(`${budget.id} ${budget.start}`) ?? 0) >= stored(threshold)) return []
+    if (threshold === undefined || (reportedLevels.get(`${budget.id} ${budget.start}`) ?? 0) >= toMillionths(threshold))
+      return []
     return [{ budget, threshold }]
   })
   yield* Loop.each(
     name,
     due,
     ({ budget }) => budget.id,
-    ({ budget, threshold }) => tell(parts, budget, threshold)
+    ({ budget, threshold }) => sendReport(parts, budget, threshold)
   )
 })
 
 /** Reads the highest threshold already reported, by budget and period. */
-const toldOf = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, number>> =>
+const reportedThresholds = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, number>> =>
   Effect.map(
     Effect.orDie(
       sql<{ budget_id: string; start: number; threshold: number }>`
@@ -110,34 +111,43 @@ const toldOf = (sql: SqlClient, ids: ReadonlyArray<string>): Effect.Effect<Reado
   )
 
 /** Records that a threshold was reported. Fails the transaction if it was reported before or the budget was deleted. */
-const once = (sql: SqlClient, { id, start }: Budget, threshold: number, now: number): ReadonlyArray<Statement> => [
+const recordReport = (
+  sql: SqlClient,
+  { id, start }: Budget,
+  threshold: number,
+  now: number
+): ReadonlyArray<Statement> => [
   statement(sql`SELECT 1 AS found FROM tollgate_budgets_budgets WHERE id = ${id}`, 1),
   statement(
     sql`INSERT INTO tollgate_budgets_notices (budget_id, start, threshold, told_at)
-      VALUES (${id}, ${start}, ${stored(threshold)}, ${now}) ON CONFLICT DO NOTHING RETURNING budget_id`,
+      VALUES (${id}, ${start}, ${toMillionths(threshold)}, ${now}) ON CONFLICT DO NOTHING RETURNING budget_id`,
     1
   ),
   statement(sql`DELETE FROM tollgate_budgets_notices WHERE budget_id = ${id} AND start < ${start}`)
 ]
 
-const tell = Effect.fnUntraced(function* (parts: Parts, budget: Budget, threshold: number) {
+const sendReport = Effect.fnUntraced(function* (parts: Parts, budget: Budget, threshold: number) {
   const now = yield* Clock.currentTimeMillis
-  const words = wordsOf(budget, threshold, now)
+  const message = messageOf(budget, threshold, now)
   const statements =
     budget.tenant_id === undefined
-      ? yield* toOperator(parts, budget, threshold, words)
-      : yield* toTenant(parts, budget, budget.tenant_id as TenantId, threshold, words, now)
-  const told = yield* Statements.tryWrite(parts.writer, ...once(parts.sql, budget, threshold, now), ...statements)
-  if (!told) return
-  if (budget.tenant_id === undefined) yield* Effect.logWarning(`${words.title}: ${words.text}`)
+      ? yield* toOperator(parts, budget, threshold, message)
+      : yield* toTenant(parts, budget, budget.tenant_id as TenantId, threshold, message, now)
+  const isWritten = yield* Statements.tryWrite(
+    parts.writer,
+    ...recordReport(parts.sql, budget, threshold, now),
+    ...statements
+  )
+  if (!isWritten) return
+  if (budget.tenant_id === undefined) yield* Effect.logWarning(`${message.title}: ${message.text}`)
   yield* parts.outbox.wake
 })
 
 /** Returns an email's key. An address receives one email per key. */
 const keyFor = ({ id, start }: Budget, threshold: number, to: string): string =>
-  `budget/${id}/${start}/${stored(threshold)}/${to}`
+  `budget/${id}/${start}/${toMillionths(threshold)}/${to}`
 
-const toOperator = ({ operator, outbox }: Parts, budget: Budget, threshold: number, { text, title }: Words) =>
+const toOperator = ({ operator, outbox }: Parts, budget: Budget, threshold: number, { text, title }: Message) =>
   operator === undefined || !isMailed(budget)
     ? Effect.succeed([])
     : Effect.map(
@@ -150,10 +160,10 @@ const toTenant = Effect.fnUntraced(function* (
   budget: Budget,
   tenant_id: TenantId,
   threshold: number,
-  { text, title }: Words,
+  { text, title }: Message,
   now: number
 ) {
-  const accounts = yield* peopleOf(parts, budget, tenant_id)
+  const accounts = yield* recipientsOf(parts, budget, tenant_id)
   const data = { tenant_id, budget_id: budget.id }
   const notices = accounts.map((account_id) => notice({ account_id, kind: "budget_reached", title, text, data }, now))
   if (!isMailed(budget)) return notices
@@ -181,8 +191,8 @@ const toTenant = Effect.fnUntraced(function* (
 const isMailed = ({ terms: { period } }: Budget): boolean => period !== "minute" && period !== "hour"
 
 /** Finds the active members to notify: owners, admins, the budget's member and its key's owner. */
-const peopleOf = Effect.fnUntraced(function* (
-  { applications, tenants }: Needs,
+const recipientsOf = Effect.fnUntraced(function* (
+  { applications, tenants }: Dependencies,
   budget: Budget,
   tenant_id: TenantId
 ): Effect.fn.Return<ReadonlyArray<AccountId>> {
@@ -194,30 +204,30 @@ const peopleOf = Effect.fnUntraced(function* (
           onFailure: () => undefined,
           onSuccess: ({ account_id }) => account_id
         })
-  const own = new Set([budget.terms.applies_to.member, owner])
+  const involved = new Set([budget.terms.applies_to.member, owner])
   const active = (yield* tenants.members(tenant_id)).filter(({ status }) => status === "active")
-  return active.filter(({ account_id, role }) => manages(role) || own.has(account_id)).map((one) => one.account_id)
+  return active.filter(({ account_id, role }) => manages(role) || involved.has(account_id)).map((one) => one.account_id)
 })
 
 // ---- texts --------------------------------------------------------------------------------------------------------------
 
-interface Words {
+interface Message {
   readonly title: string
   readonly text: string
 }
 
 const percent = (part: number): string => `${Number((part * 100).toFixed(4))}%`
 
-const wordsOf = (budget: Budget, threshold: number, now: number): Words => {
+const messageOf = (budget: Budget, threshold: number, now: number): Message => {
   const { mode, name, period } = budget.terms
-  const called = `The budget "${plainName(name, "without a name")}"`
+  const label = `The budget "${plainName(name, "without a name")}"`
   const span = period === "total" ? "in total" : `in the ${period} from ${whenOf(budget.start)}`
-  const reached = `${called} has reached ${percent(threshold)} of its limit: ${usedOf(budget).join(", ")} ${span}.`
+  const reached = `${label} has reached ${percent(threshold)} of its limit: ${usedOf(budget).join(", ")} ${span}.`
   const text = [reached, ...raisedTo(budget, now)].join(" ")
   const end = renewsAt(period, budget.start)
   const refused = end === undefined ? "until its limit is raised" : `until ${whenOf(end)}, or until its limit is raised`
   return {
-    title: `${called} has reached ${percent(threshold)}`,
+    title: `${label} has reached ${percent(threshold)}`,
     text:
       threshold < 1 || mode === "notify" || !isUsedUp(budget, now)
         ? text
@@ -258,7 +268,7 @@ const usedOf = ({ requests, spent, terms: { limit }, tokens }: Budget): Readonly
 // ---- raises -------------------------------------------------------------------------------------------------------------
 
 const ofRaise = Effect.fnUntraced(function* (
-  { tenants }: Needs,
+  { tenants }: Dependencies,
   { account_id: by, tenant_id }: Actor,
   { id, terms }: Budget,
   { until, usd }: BudgetRaise,

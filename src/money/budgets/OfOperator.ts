@@ -35,7 +35,7 @@ export interface OfOperator {
   readonly list: Effect.Effect<ReadonlyArray<OperatorBudget>>
   readonly find: (id: BudgetId) => Effect.Effect<OperatorBudget, BudgetNotFound>
   readonly create: (
-    asked: NewOperatorBudget,
+    requested: NewOperatorBudget,
     beside: Beside
   ) => Effect.Effect<
     OperatorBudget,
@@ -63,12 +63,12 @@ export interface OfOperator {
 const operator = "operator"
 
 export const make = (parts: Parts): OfOperator => ({
-  list: listing(parts),
-  find: finding(parts),
-  create: creating(parts),
-  change: changing(parts),
-  raise: raising(parts),
-  remove: removing(parts)
+  list: makeList(parts),
+  find: makeFind(parts),
+  create: makeCreate(parts),
+  change: makeChange(parts),
+  raise: makeRaise(parts),
+  remove: makeRemove(parts)
 })
 
 const scopeOf = (tenant_id: string | null | undefined): Scope =>
@@ -76,7 +76,7 @@ const scopeOf = (tenant_id: string | null | undefined): Scope =>
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
 
-const listing = (parts: Parts): OfOperator["list"] =>
+const makeList = (parts: Parts): OfOperator["list"] =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const rows = yield* parts.storage.ofOperator
@@ -93,7 +93,7 @@ const listing = (parts: Parts): OfOperator["list"] =>
   }).pipe(Effect.withSpan("Budgets.ofOperator.list"))
 
 /** Reads an operator's budget, including one created from a template. */
-const readOwn = (parts: Parts, id: BudgetId): Effect.Effect<Read, BudgetNotFound> =>
+const readOperatorBudget = (parts: Parts, id: BudgetId): Effect.Effect<Read, BudgetNotFound> =>
   Effect.filterOrFail(
     read(parts, id),
     ({ row }) => row.by_operator === 1,
@@ -102,7 +102,7 @@ const readOwn = (parts: Parts, id: BudgetId): Effect.Effect<Read, BudgetNotFound
 
 /** Reads an operator's budget for a change. Rejects a budget from a template, because it changes only with its template. */
 const readToChange = Effect.fnUntraced(function* (parts: Parts, id: BudgetId) {
-  const found = yield* readOwn(parts, id)
+  const found = yield* readOperatorBudget(parts, id)
   const { template_id } = found.row
   return template_id === null
     ? found
@@ -144,26 +144,30 @@ const shownTemplate = Effect.fnUntraced(function* (
   return { ...shown(sums, [], now), scope, tenants: found.length }
 })
 
-const finding = (parts: Parts): OfOperator["find"] =>
+const makeFind = (parts: Parts): OfOperator["find"] =>
   Effect.fn("Budgets.ofOperator.find")(function* (id) {
     const template = yield* parts.templates.find(id)
     return yield* template === undefined
-      ? Effect.flatMap(readOwn(parts, id), (found) => shownOf(parts, found))
+      ? Effect.flatMap(readOperatorBudget(parts, id), (found) => shownOf(parts, found))
       : shownTemplate(parts, template)
   })
 
 // ---- creating -----------------------------------------------------------------------------------------------------------
 
-const checkMany = Effect.fnUntraced(function* ({ known }: Parts, { applies_to }: NewOperatorBudget) {
+const checkUnscoped = Effect.fnUntraced(function* ({ known }: Parts, { applies_to }: NewOperatorBudget) {
   for (const field of ["member", "key"] as const)
     if (applies_to[field] !== undefined)
       return yield* InvalidRequest.of(`applies_to.${field}`, "must be omitted unless the budget is for one tenant")
   yield* checkNames(known, applies_to)
 })
 
-const checkTenant = Effect.fnUntraced(function* (parts: Parts, tenant_id: TenantId, asked: NewOperatorBudget) {
+const checkTenant = Effect.fnUntraced(function* (parts: Parts, tenant_id: TenantId, requested: NewOperatorBudget) {
   if ((yield* parts.tenants.nameOf(tenant_id)) === undefined) return yield* new BillingAccountNotFound({ tenant_id })
-  yield* Effect.catchTag(checkConditions(parts, { account_id: null, tenant_id }, asked), "InsufficientRole", Effect.die)
+  yield* Effect.catchTag(
+    checkConditions(parts, { account_id: null, tenant_id }, requested),
+    "InsufficientRole",
+    Effect.die
+  )
 })
 
 const checkPlan = ({ plans }: Parts, plan: string): Effect.Effect<void, InvalidRequest> =>
@@ -176,18 +180,18 @@ const checkPlan = ({ plans }: Parts, plan: string): Effect.Effect<void, InvalidR
           : `must be a configured plan: ${Object.keys(plans).join(", ")}`
       )
 
-interface Made {
+interface BudgetWrites {
   readonly postings: ReadonlyArray<Extract<Posting, { readonly _tag: "SetBudget" }>>
   readonly insert: Statement
 }
 
 /** Builds the posting and row of a new budget, or the row of a new template. */
-const madeOf = (
+const writesFor = (
   { storage, templates }: Parts,
   { applies_to: { key }, scope }: NewOperatorBudget,
   id: BudgetId,
   terms: BudgetTerms
-): Made => {
+): BudgetWrites => {
   if (scope === "each_new_tenant" || (scope !== everyone && "plan" in scope)) {
     const plan = scope === "each_new_tenant" ? null : scope.plan
     return { postings: [], insert: templates.insert({ id, plan, terms, revision: 1 }) }
@@ -208,16 +212,16 @@ const madeOf = (
     : { postings: [setBudget(id, tenant_id, key, terms)], insert }
 }
 
-const creating = (parts: Parts): OfOperator["create"] =>
-  Effect.fn("Budgets.ofOperator.create")(function* (asked, beside) {
-    const { scope } = asked
+const makeCreate = (parts: Parts): OfOperator["create"] =>
+  Effect.fn("Budgets.ofOperator.create")(function* (requested, beside) {
+    const { scope } = requested
     const now = yield* Clock.currentTimeMillis
     const id = idAt("bud", now) as BudgetId
     const tenant_id = typeof scope === "object" && "tenant" in scope ? scope.tenant : undefined
-    yield* tenant_id === undefined ? checkMany(parts, asked) : checkTenant(parts, tenant_id, asked)
+    yield* tenant_id === undefined ? checkUnscoped(parts, requested) : checkTenant(parts, tenant_id, requested)
     if (typeof scope === "object" && "plan" in scope) yield* checkPlan(parts, scope.plan)
-    const terms = newTerms(asked, { by_operator: true, created_by: operator }, now)
-    const { insert, postings } = madeOf(parts, asked, id, terms)
+    const terms = newTerms(requested, { by_operator: true, created_by: operator }, now)
+    const { insert, postings } = writesFor(parts, requested, id, terms)
     yield* parts.writer
       .submit({ postings, statements: [parts.storage.operatorHasRoom, insert, ...beside({ id, tenant_id })] })
       .pipe(
@@ -227,7 +231,7 @@ const creating = (parts: Parts): OfOperator["create"] =>
         })
       )
     yield* parts.wake
-    return yield* Effect.orDie(finding(parts)(id))
+    return yield* Effect.orDie(makeFind(parts)(id))
   })
 
 // ---- changing -----------------------------------------------------------------------------------------------------------
@@ -236,7 +240,7 @@ const ofTemplate = (id: BudgetId) => ({ id, tenant_id: undefined })
 
 const ofRow = ({ id, tenant_id }: Row) => ({ id, tenant_id: (tenant_id ?? undefined) as TenantId | undefined })
 
-const changing = (parts: Parts): OfOperator["change"] => {
+const makeChange = (parts: Parts): OfOperator["change"] => {
   const change: OfOperator["change"] = Effect.fn("Budgets.ofOperator.change")(function* (id, asked, beside) {
     const now = yield* Clock.currentTimeMillis
     const template = yield* parts.templates.find(id)
@@ -244,34 +248,34 @@ const changing = (parts: Parts): OfOperator["change"] => {
       const terms = yield* changedTerms(template.terms, asked, now)
       const done = yield* tryWrite(parts.writer, parts.templates.change(template, terms), ...beside(ofTemplate(id)))
       yield* parts.wake
-      return yield* done ? finding(parts)(id) : change(id, asked, beside)
+      return yield* done ? makeFind(parts)(id) : change(id, asked, beside)
     }
     const found = yield* readToChange(parts, id)
     const terms = yield* changedTerms(found.budget.terms, asked, now)
     const done = yield* write(parts, found, terms, [parts.storage.change(found.row), ...beside(ofRow(found.row))])
-    return yield* done ? finding(parts)(id) : change(id, asked, beside)
+    return yield* done ? makeFind(parts)(id) : change(id, asked, beside)
   })
   return change
 }
 
-const raising = (parts: Parts): OfOperator["raise"] => {
+const makeRaise = (parts: Parts): OfOperator["raise"] => {
   const raise: OfOperator["raise"] = Effect.fn("Budgets.ofOperator.raise")(function* (id, asked, beside) {
     const now = yield* Clock.currentTimeMillis
     if ((yield* parts.templates.find(id)) !== undefined)
       return yield* InvalidRequest.of("budget_id", "a template cannot be raised; raise a tenant's budget instead")
-    const found = yield* readOwn(parts, id)
+    const found = yield* readOperatorBudget(parts, id)
     const terms = yield* raisedTerms(found.budget.terms, asked, now)
     const done = yield* write(parts, found, terms, [
       parts.storage.change(found.row),
       ...parts.storage.raise(found.row, asked, operator, now),
       ...beside(ofRow(found.row))
     ])
-    return yield* done ? finding(parts)(id) : raise(id, asked, beside)
+    return yield* done ? makeFind(parts)(id) : raise(id, asked, beside)
   })
   return raise
 }
 
-const removing = (parts: Parts): OfOperator["remove"] => {
+const makeRemove = (parts: Parts): OfOperator["remove"] => {
   const remove: OfOperator["remove"] = Effect.fn("Budgets.ofOperator.remove")(function* (id, beside) {
     const template = yield* parts.templates.find(id)
     if (template !== undefined) {

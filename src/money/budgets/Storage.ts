@@ -12,7 +12,7 @@ export const perMemberMax = 20
 export const ofOperatorMax = 200
 export const raisesMax = 20
 /** The maximum number of raises retained per budget, including expired ones. */
-const raisesKept = 200
+const raisesRetained = 200
 
 export interface Row {
   readonly id: BudgetId
@@ -29,11 +29,16 @@ export interface Row {
   readonly revision: number
 }
 
-export const make = (sql: SqlClient) => ({ ...reading(sql), ...rooms(sql), ...writing(sql), ...raising(sql) })
+export const make = (sql: SqlClient) => ({
+  ...makeReads(sql),
+  ...rooms(sql),
+  ...makeWrites(sql),
+  ...raiseStatements(sql)
+})
 
 export type Storage = ReturnType<typeof make>
 
-const reading = (sql: SqlClient) => ({
+const makeReads = (sql: SqlClient) => ({
   find: (id: BudgetId): Effect.Effect<Row | undefined> =>
     Effect.map(Effect.orDie(sql<Row>`SELECT * FROM tollgate_budgets_budgets WHERE id = ${id}`), ([row]) => row),
 
@@ -66,18 +71,19 @@ const rooms = (sql: SqlClient) => ({
   )
 })
 
-const inserted = (
+const insertStatement = (
   sql: SqlClient,
   { by_operator, created_by, id, key_id, revision, template_id, template_revision, tenant_id }: Row
 ) => sql`INSERT INTO tollgate_budgets_budgets
   (id, tenant_id, key_id, created_by, by_operator, template_id, template_revision, revision)
   VALUES (${id}, ${tenant_id}, ${key_id}, ${created_by}, ${by_operator}, ${template_id}, ${template_revision}, ${revision})`
 
-const writing = (sql: SqlClient) => ({
-  insert: (row: Row): Statement => statement(sql`${inserted(sql, row)}`),
+const makeWrites = (sql: SqlClient) => ({
+  insert: (row: Row): Statement => statement(sql`${insertStatement(sql, row)}`),
 
   /** Inserts the row. Fails the transaction if the tenant already has the template's budget. */
-  insertOnce: (row: Row): Statement => statement(sql`${inserted(sql, row)} ON CONFLICT DO NOTHING RETURNING id`, 1),
+  insertOnce: (row: Row): Statement =>
+    statement(sql`${insertStatement(sql, row)} ON CONFLICT DO NOTHING RETURNING id`, 1),
 
   /** Records a change to the budget. Fails the transaction if the budget has changed since `row` was read. */
   change: ({ id, revision }: Row): Statement =>
@@ -95,13 +101,13 @@ const writing = (sql: SqlClient) => ({
   ]
 })
 
-const raising = (sql: SqlClient) => ({
+const raiseStatements = (sql: SqlClient) => ({
   raise: (row: Row, { until, usd }: BudgetRaise, created_by: string, now: number): ReadonlyArray<Statement> => [
     statement(sql`INSERT INTO tollgate_budgets_raises (budget_id, number, usd, until, created_by, created_at)
       VALUES (${row.id}, ${row.revision}, ${usd}, ${until}, ${created_by}, ${now})`),
     statement(sql`DELETE FROM tollgate_budgets_raises WHERE budget_id = ${row.id} AND until <= ${now} AND number <= (
       SELECT number FROM tollgate_budgets_raises WHERE budget_id = ${row.id}
-      ORDER BY number DESC LIMIT 1 OFFSET ${sql.literal(String(raisesKept))})`)
+      ORDER BY number DESC LIMIT 1 OFFSET ${sql.literal(String(raisesRetained))})`)
   ],
 
   /** Reads the raises that have not expired, by budget. */

@@ -70,7 +70,7 @@ const wakePause = 100
 const wakeAllEvery = 4
 
 /** The idle time of a stream before each heartbeat, in milliseconds. */
-const beat = 15_000
+const heartbeatInterval = 15_000
 const missedMax = 1_000
 const pageSize = 100
 
@@ -92,7 +92,7 @@ interface Open extends Placed {
 }
 
 /** The state of the tenants or accounts with listeners, by id. */
-class Watched<Id extends string> extends Map<Id, Newest> {
+class ItemsById<Id extends string> extends Map<Id, Newest> {
   hold(id: Id): Newest {
     const newest = this.get(id) ?? { listeners: 0, call: 0, balance: undefined, funded: false, notification: "" }
     newest.listeners++
@@ -113,8 +113,8 @@ interface Parts {
   /** Counts each account's streams across all processes of a deployment on SQLite. */
   readonly holds: HoldsContract
   readonly streams: Places<Open>
-  readonly tenants: Watched<TenantId>
-  readonly accounts: Watched<AccountId>
+  readonly tenants: ItemsById<TenantId>
+  readonly accounts: ItemsById<AccountId>
   /** The billing accounts of tenants with listeners. */
   readonly billed: Set<string>
 }
@@ -127,8 +127,8 @@ const make = Effect.gen(function* () {
     jobWaker: yield* Loop.waker,
     holds: yield* holdsOfProcesses,
     streams: new Places(),
-    tenants: new Watched(),
-    accounts: new Watched(),
+    tenants: new ItemsById(),
+    accounts: new ItemsById(),
     billed: new Set()
   }
   yield* wakeAtCharges(parts, yield* Writer)
@@ -201,28 +201,28 @@ const open = (parts: Parts): FeedContract["open"] =>
     const waker = yield* Loop.waker
     // Read first: once the account's slot is claimed, this code does not yield, so no other listener can claim the node's last slot.
     const funded = streams.size >= nodeMax && (yield* isFunded(parts, tenant_id))
-    const giveBack = yield* parts.holds.take(`events ${account_id}`, accountMax)
-    if (giveBack === undefined) return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
+    const releaseHold = yield* parts.holds.take(`events ${account_id}`, accountMax)
+    if (releaseHold === undefined) return yield* new TooManyStreams({ limit: accountMax, retry_after: retryAfter })
     if (streams.size >= nodeMax) {
       const displaced = streams.givesWayTo({ account_id, paying: () => funded })
       if (displaced === undefined) {
-        giveBack()
+        releaseHold()
         return yield* new StreamsBusy({ retry_after: retryAfter })
       }
       displaced.close()
     }
-    const ofTenant = tenants.hold(tenant_id)
-    const ofAccount = accounts.hold(account_id)
+    const tenantItems = tenants.hold(tenant_id)
+    const accountItems = accounts.hold(account_id)
     const one: Open = {
       listener,
       account_id,
       waker,
-      paying: () => ofTenant.funded,
+      paying: () => tenantItems.funded,
       closed: false,
       close: () => {
         if (one.closed) return
         one.closed = true
-        giveBack()
+        releaseHold()
         streams.delete(one)
         tenants.release(tenant_id)
         accounts.release(account_id)
@@ -231,19 +231,19 @@ const open = (parts: Parts): FeedContract["open"] =>
       }
     }
     // If `funded` was not read above, the first poll sets it.
-    if (funded) ofTenant.funded = true
+    if (funded) tenantItems.funded = true
     streams.add(one)
     billed.add(billingAccountOf(tenant_id))
     // If there are other listeners, the job already polls. One poll per new listener would overload a full node.
     if (streams.size === 1) jobWaker.wakeNow()
-    return { run: (options: StreamOptions) => run(parts, one, ofTenant, ofAccount, options), close: one.close }
+    return { run: (options: StreamOptions) => run(parts, one, tenantItems, accountItems, options), close: one.close }
   }, Effect.uninterruptible)
 
 const run = Effect.fnUntraced(function* (
   parts: Parts,
   open: Open,
-  ofTenant: Newest,
-  ofAccount: Newest,
+  tenantItems: Newest,
+  accountItems: Newest,
   { after, holds, send: sendOne }: StreamOptions
 ): Effect.fn.Return<FeedEnd> {
   const { notifications, records } = parts
@@ -251,8 +251,8 @@ const run = Effect.fnUntraced(function* (
   const { account_id, notified, tenant_id } = listener
   yield* poll(parts, [tenant_id], [account_id])
   // A cursor ahead of the records must be from another database.
-  const known = after !== undefined && after.call <= ofTenant.call ? after : undefined
-  let place: Place = known ?? { tenant_id, call: ofTenant.call, notification: ofAccount.notification }
+  const known = after !== undefined && after.call <= tenantItems.call ? after : undefined
+  let position: Place = known ?? { tenant_id, call: tenantItems.call, notification: accountItems.notification }
   let sent: Nano | undefined
   let sentAt = yield* Clock.currentTimeMillis
   const send = (event: FeedEvent, at: Place): Effect.Effect<boolean> =>
@@ -260,35 +260,35 @@ const run = Effect.fnUntraced(function* (
       sentAt = now
       return sendOne(event, at)
     })
-  if (known === undefined && !(yield* send({ type: "ready" }, place))) return "slow"
+  if (known === undefined && !(yield* send({ type: "ready" }, position))) return "slow"
 
   const calls = Effect.gen(function* () {
-    if (ofTenant.call - place.call > missedMax) {
-      place = { ...place, call: ofTenant.call }
-      if (!(yield* send({ type: "reset" }, place))) return false
+    if (tenantItems.call - position.call > missedMax) {
+      position = { ...position, call: tenantItems.call }
+      if (!(yield* send({ type: "reset" }, position))) return false
     }
-    while (place.call < ofTenant.call) {
-      const from = place.call + 1
-      const page = yield* records.range(tenant_id, { from, to: Math.min(from + pageSize, ofTenant.call + 1) })
+    while (position.call < tenantItems.call) {
+      const from = position.call + 1
+      const page = yield* records.range(tenant_id, { from, to: Math.min(from + pageSize, tenantItems.call + 1) })
       for (const record of page) {
-        place = { ...place, call: place.call + 1 }
-        if (!(yield* send({ type: "call", record }, place))) return false
+        position = { ...position, call: position.call + 1 }
+        if (!(yield* send({ type: "call", record }, position))) return false
       }
     }
     return true
   })
 
   const balance = Effect.suspend(() => {
-    if (ofTenant.balance === undefined || ofTenant.balance === sent) return Effect.succeed(true)
-    sent = ofTenant.balance
-    return send({ type: "balance", balance: sent }, place)
+    if (tenantItems.balance === undefined || tenantItems.balance === sent) return Effect.succeed(true)
+    sent = tenantItems.balance
+    return send({ type: "balance", balance: sent }, position)
   })
 
   const notices = Effect.gen(function* () {
-    if (!notified || ofAccount.notification <= place.notification) return true
-    for (const notification of yield* notifications.since(account_id, place.notification, pageSize)) {
-      place = { ...place, notification: notification.id }
-      if (!(yield* send({ type: "notification", notification }, place))) return false
+    if (!notified || accountItems.notification <= position.notification) return true
+    for (const notification of yield* notifications.since(account_id, position.notification, pageSize)) {
+      position = { ...position, notification: notification.id }
+      if (!(yield* send({ type: "notification", notification }, position))) return false
     }
     return true
   })
@@ -298,7 +298,10 @@ const run = Effect.fnUntraced(function* (
     if (!(yield* holds)) return "credential"
     if (!(yield* calls) || !(yield* balance) || !(yield* notices)) return "slow"
     const now = yield* Clock.currentTimeMillis
-    if (now - sentAt >= beat && !(yield* send({ type: "beat" }, place))) return "slow"
-    yield* Effect.timeoutOption(waker.woken, Duration.millis(Math.min(beat, Math.max(0, sentAt + beat - now))))
+    if (now - sentAt >= heartbeatInterval && !(yield* send({ type: "beat" }, position))) return "slow"
+    yield* Effect.timeoutOption(
+      waker.woken,
+      Duration.millis(Math.min(heartbeatInterval, Math.max(0, sentAt + heartbeatInterval - now)))
+    )
   }
 }, Effect.withTracerEnabled(false))

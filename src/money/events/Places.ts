@@ -27,16 +27,16 @@ export class Places<One extends Placed> implements Iterable<One> {
 
   add(one: One): void {
     this.all.add(one)
-    const own = this.byAccount.get(one.account_id)
-    if (own === undefined) this.byAccount.set(one.account_id, new Set([one]))
-    else own.add(one)
+    const accountListeners = this.byAccount.get(one.account_id)
+    if (accountListeners === undefined) this.byAccount.set(one.account_id, new Set([one]))
+    else accountListeners.add(one)
   }
 
   delete(one: One): void {
     this.all.delete(one)
-    const own = this.byAccount.get(one.account_id)
-    own?.delete(one)
-    if (own?.size === 0) this.byAccount.delete(one.account_id)
+    const accountListeners = this.byAccount.get(one.account_id)
+    accountListeners?.delete(one)
+    if (accountListeners?.size === 0) this.byAccount.delete(one.account_id)
   }
 
   /**
@@ -45,9 +45,10 @@ export class Places<One extends Placed> implements Iterable<One> {
    * tenant's new listener replaces the oldest listener of a tenant that does not pay. Returns `undefined` if none may be replaced.
    */
   givesWayTo({ account_id, paying }: Placed): One | undefined {
-    let most: ReadonlySet<One> | undefined
-    for (const own of this.byAccount.values()) if (own.size > (most?.size ?? 0)) most = own
-    if (most !== undefined && most.size > this.of(account_id) + 1) return most.values().next().value
+    let largest: ReadonlySet<One> | undefined
+    for (const accountListeners of this.byAccount.values())
+      if (accountListeners.size > (largest?.size ?? 0)) largest = accountListeners
+    if (largest !== undefined && largest.size > this.of(account_id) + 1) return largest.values().next().value
     if (!paying()) return undefined
     for (const one of this.all) if (!one.paying()) return one
     return undefined

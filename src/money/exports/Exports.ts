@@ -96,9 +96,9 @@ const make = Effect.gen(function* () {
 })
 
 const open = (parts: Parts): ExportsContract["open"] =>
-  Effect.fn("Exports.open")(function* (asked) {
-    const { tenant_id: tenant } = asked.caller
-    yield* parts.tenants.mayManage(asked.caller)
+  Effect.fn("Exports.open")(function* (request) {
+    const { tenant_id: tenant } = request.caller
+    yield* parts.tenants.mayManage(request.caller)
     const account = yield* parts.books.accountOfTenant(tenant)
     if (Option.isNone(account)) return yield* new BillingAccountNotFound({ tenant_id: tenant })
     if (parts.open.has(tenant)) return yield* new ExportInProgress({ tenant_id: tenant, retry_after: 5 })
@@ -109,7 +109,7 @@ const open = (parts: Parts): ExportsContract["open"] =>
       if (isOpen) parts.open.delete(tenant)
       isOpen = false
     }
-    const file = yield* Effect.onError(began(parts, asked, account.value.entries), () => Effect.sync(close))
+    const file = yield* Effect.onError(began(parts, request, account.value.entries), () => Effect.sync(close))
     return { ...file, close }
   }, Effect.uninterruptible)
 
@@ -153,7 +153,7 @@ const pagesOf = (
       yield* turn
       const range = { from: at, to: Math.min(to, (Math.floor((at - 1) / pageSize) + 1) * pageSize + 1) }
       const found = yield* parts.reads.withPermits(1)(Effect.orDie(chargedCalls(parts.sql, account, range)))
-      for (const call of yield* described(parts, account, found, lines)) text += rows(call)
+      for (const call of yield* withNames(parts, account, found, lines)) text += rows(call)
       at = range.to
     } while (text === "")
     const page = text
@@ -179,7 +179,7 @@ const linesFrom = ({ versions }: Parts): LinesOf => {
 }
 
 /** Adds the caller and key names, and the price lines. */
-const described = Effect.fnUntraced(function* (
+const withNames = Effect.fnUntraced(function* (
   { sql, tenants }: Parts,
   billing_account_id: string,
   rows: ReadonlyArray<ChargedCallRow>,

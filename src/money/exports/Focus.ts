@@ -57,7 +57,7 @@ const services = {
   tool: { name: "Tools", subcategory: "Other (AI and Machine Learning)", resource: "Tool" }
 } as const
 
-const nothing = (): string => ""
+const emptyCell = (): string => ""
 const billedCost = ({ part }: Row): string => toDecimal(part.charge)
 /** Quantities are whole numbers. The decimal place keeps readers that infer types from reading the column as integers. */
 const quantity = ({ part }: Row): string => `${part.quantity}.0`
@@ -76,18 +76,18 @@ const columns: Readonly<Record<string, (row: Row) => string>> = {
   BillingPeriodEnd: ({ call }) => timeOf(nextMonthOf(call.at)),
   BillingPeriodStart: ({ call }) => timeOf(monthOf(call.at)),
   ChargeCategory: () => "Usage",
-  ChargeClass: nothing,
+  ChargeClass: emptyCell,
   ChargeDescription: ({ call, part }) => cell(`${call.model}: ${plural(part.word)} (${call.endpoint})`),
   ChargeFrequency: () => "Usage-Based",
   ChargePeriodEnd: ({ call }) => timeOf(call.at + second),
   ChargePeriodStart: ({ call }) => timeOf(call.at),
-  CommitmentDiscountStatus: nothing,
+  CommitmentDiscountStatus: emptyCell,
   ConsumedQuantity: quantity,
   ConsumedUnit: unit,
   ContractedCost: ({ part }) => costOf(part.price, part.quantity),
   ContractedUnitPrice: ({ part }) => Price.toDecimal(part.price),
   EffectiveCost: billedCost,
-  InvoiceId: nothing,
+  InvoiceId: emptyCell,
   InvoiceIssuerName: serviceName,
   ListCost: ({ part }) => costOf(part.list_price, part.quantity),
   ListUnitPrice: ({ part }) => Price.toDecimal(part.list_price),
@@ -96,10 +96,10 @@ const columns: Readonly<Record<string, (row: Row) => string>> = {
   PricingUnit: unit,
   ProviderName: serviceName,
   PublisherName: ({ call }) => cell(call.provider),
-  RegionId: nothing,
-  RegionName: nothing,
+  RegionId: emptyCell,
+  RegionName: emptyCell,
   ResourceId: ({ call }) => cell(call.model),
-  ResourceName: nothing,
+  ResourceName: emptyCell,
   ResourceType: ({ call }) => services[call.usage_type].resource,
   ServiceCategory: () => "AI and Machine Learning",
   ServiceName: ({ call }) => services[call.usage_type].name,

@@ -89,7 +89,7 @@ const shown = (rows: ReadonlyArray<MovementRow>): Purchase["movements"] => {
 
 export const make = (sql: SqlClient) => ({
   find: (id: string) => find(sql, id),
-  unchanged: (id: string, known: Known) => unchanged(sql, id, known),
+  unchanged: (id: string, known: Known) => unchangedGuard(sql, id, known),
   /** Inserts a payment. Fails the transaction if the payment already exists. */
   addPayment: ({ amount, created_at, due, id, kind, tenant_id }: NewPayment): Statement =>
     statement(
@@ -104,12 +104,12 @@ export const make = (sql: SqlClient) => ({
       VALUES (${payment_id}, ${id}, ${kind}, ${amount}, ${returned ? 1 : 0}, ${now})
       ON CONFLICT (payment_id, id) DO UPDATE SET amount = excluded.amount, returned = excluded.returned`),
   forget: (now: number) => forget(sql, now),
-  followed: (payment: string) => followed(sql, payment),
-  unfollowed: unfollowed(sql),
-  page: (tenant: TenantId, asked: PageOf) => page(sql, tenant, asked),
+  followed: (payment: string) => appliedAmount(sql, payment),
+  unfollowed: unappliedIds(sql),
+  page: (tenant: TenantId, pageQuery: PageOf) => page(sql, tenant, pageQuery),
   payments: (ids: ReadonlyArray<string>) => payments(sql, ids),
   owed: owed(sql),
-  waiting: waiting(sql)
+  waiting: unknownPayments(sql)
 })
 
 const find = Effect.fnUntraced(function* (sql: SqlClient, id: string): Effect.fn.Return<Known> {
@@ -138,7 +138,7 @@ const find = Effect.fnUntraced(function* (sql: SqlClient, id: string): Effect.fn
  * Builds a guard that fails the transaction if the payment has changed since `find` read it. The guard also compares the due amount, because `find`
  * reads the payment before its movements and an event could be booked in between.
  */
-const unchanged = (sql: SqlClient, id: string, { movements, payment }: Known): Statement => {
+const unchangedGuard = (sql: SqlClient, id: string, { movements, payment }: Known): Statement => {
   const text = movements.map(({ amount, id, returned }) => `${id} ${amount} ${returned ? 1 : 0}`).join("\n")
   return statement(
     sql`SELECT 1 WHERE COALESCE((SELECT due || ' ' || COALESCE(CAST(followed AS TEXT), '') FROM tollgate_payments_payments WHERE id = ${id}), '')
@@ -163,7 +163,7 @@ const forget = (sql: SqlClient, now: number): ReadonlyArray<Statement> => [
 ]
 
 /** Reads, in one statement, the part of a payment that was taken back and not returned since, plus the amount owed. */
-const followed = Effect.fnUntraced(function* (sql: SqlClient, payment: string): Effect.fn.Return<Nano> {
+const appliedAmount = Effect.fnUntraced(function* (sql: SqlClient, payment: string): Effect.fn.Return<Nano> {
   const [row] = yield* Effect.orDie(
     sql<{
       found: string
@@ -173,7 +173,7 @@ const followed = Effect.fnUntraced(function* (sql: SqlClient, payment: string): 
 })
 
 /** Finds payments with a due amount that an earlier version of the service wrote. */
-const unfollowed = (sql: SqlClient): Effect.Effect<ReadonlyArray<string>> =>
+const unappliedIds = (sql: SqlClient): Effect.Effect<ReadonlyArray<string>> =>
   Effect.orDie(
     sql<{ id: string }>`SELECT id FROM tollgate_payments_payments WHERE due > 0 AND followed IS DISTINCT FROM due`
   ).pipe(Effect.map((rows) => rows.map(({ id }) => id)))
@@ -181,9 +181,9 @@ const unfollowed = (sql: SqlClient): Effect.Effect<ReadonlyArray<string>> =>
 const page = Effect.fnUntraced(function* (
   sql: SqlClient,
   tenant: TenantId,
-  asked: PageOf
+  pageQuery: PageOf
 ): Effect.fn.Return<Paged<Purchase>> {
-  const { page, per_page } = asked
+  const { page, per_page } = pageQuery
   const [all] = yield* Effect.orDie(
     sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_payments_payments WHERE tenant_id = ${tenant}`
   )
@@ -206,7 +206,7 @@ const page = Effect.fnUntraced(function* (
       movements.filter(({ payment_id }) => payment_id === payment.id)
     )
   )
-  return paginated(asked, all?.n ?? 0, records)
+  return paginated(pageQuery, all?.n ?? 0, records)
 })
 
 const purchaseOf = (
@@ -234,7 +234,7 @@ const owed = (sql: SqlClient): Effect.Effect<ReadonlyArray<Owed>> =>
       WHERE p.due > 0 AND f.due > f.taken`
   ).pipe(Effect.map((rows) => rows.map((row) => ({ ...row, owed: fromRow(row.owed) }))))
 
-const waiting = (sql: SqlClient): Effect.Effect<ReadonlyArray<Waiting>> =>
+const unknownPayments = (sql: SqlClient): Effect.Effect<ReadonlyArray<Waiting>> =>
   Effect.orDie(
     sql<Waiting>`SELECT payment_id, count(*) AS movements, min(heard_at) AS since FROM tollgate_payments_movements
       WHERE ${sql.literal(ofUnknown)} GROUP BY payment_id ORDER BY since`

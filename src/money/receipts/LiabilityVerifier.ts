@@ -10,7 +10,7 @@ import {
   keyOf,
   membersOf,
   nodesOf,
-  opened,
+  verifyNote,
   quoted,
   refuse,
   rootBy,
@@ -60,7 +60,7 @@ export const readLiability = (text: string): LiabilityFile | undefined => {
 
 /** Verifies the statement of a day with the verifier keys that you trust. Rejects with `ReceiptInvalid`. */
 export const verifyTotal = async (statement: string, keys: ReadonlyArray<string>): Promise<VerifiedTotal> => {
-  const { signers, text } = await opened(statement, await Promise.all(keys.map(keyOf)))
+  const { signers, text } = await verifyNote(statement, await Promise.all(keys.map(keyOf)))
   const names = ["log", "day", "total", "accounts", "entries", "root"] as const
   const { accounts, day, entries, log, root, total } = valuesOf(text, "tollgate-liabilities/1", names)
   if (!signers.some(({ name, type }) => type === ed25519 && name === log))

@@ -16,7 +16,7 @@ import { tileOfPath } from "./TilePath.ts"
 
 const forever = "public, max-age=31536000, immutable"
 /** A checkpoint is at most a second old, and the next checkpoint follows a second later. */
-const shortly = "public, max-age=1"
+const shortCache = "public, max-age=1"
 
 const found = (type: string, caching: string, body: string | Buffer) =>
   Reply.toResponse({ status: 200, headers: { "content-type": type, "cache-control": caching }, body })
@@ -34,7 +34,7 @@ export const LogHttp = HttpApiBuilder.Router.use((router) =>
         yield* counted
         const checkpoint = yield* log.checkpoint
         if (checkpoint === undefined) return yield* Effect.die(new RouteNotFound())
-        return found("text/plain; charset=utf-8", shortly, checkpoint)
+        return found("text/plain; charset=utf-8", shortCache, checkpoint)
       })
     )
     yield* router.get(

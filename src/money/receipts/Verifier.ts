@@ -68,10 +68,10 @@ export const bytesOf = (base64: string): Bytes => {
     : refuse("a value is not base64")
 }
 
-const joined = (parts: ReadonlyArray<Uint8Array>): Bytes => Uint8Array.from(parts.flatMap((part) => [...part]))
+const concat = (parts: ReadonlyArray<Uint8Array>): Bytes => Uint8Array.from(parts.flatMap((part) => [...part]))
 
 export const sha256 = async (...parts: ReadonlyArray<Uint8Array>): Promise<Bytes> =>
-  new Uint8Array(await crypto.subtle.digest("SHA-256", joined(parts)))
+  new Uint8Array(await crypto.subtle.digest("SHA-256", concat(parts)))
 
 export const isSame = (one: Uint8Array, other: Uint8Array): boolean =>
   one.length === other.length && one.every((byte, i) => byte === other[i])
@@ -118,7 +118,7 @@ const isSigned = async (key: Key, text: string, signature: Bytes): Promise<boole
 export type Signer = Key & { readonly time: number }
 
 /** Returns a signed note's text, and the trusted keys that signed it. */
-export const opened = async (
+export const verifyNote = async (
   note: string,
   keys: ReadonlyArray<Key>
 ): Promise<{ readonly text: string; readonly signers: ReadonlyArray<Signer> }> => {
@@ -264,7 +264,7 @@ export const verify = async (
   { witnesses = 0 }: VerifyOptions = {}
 ): Promise<VerifiedReceipt> => {
   const entry = entryOf(receipt.leaf)
-  const { signers, text } = await opened(receipt.checkpoint, await Promise.all(keys.map(keyOf)))
+  const { signers, text } = await verifyNote(receipt.checkpoint, await Promise.all(keys.map(keyOf)))
   const [origin = "", count = "", root = ""] = text.split("\n")
   if (!/^(0|[1-9]\d*)$/.test(count) || origin === "" || !Number.isSafeInteger(Number(count)))
     return refuse("the checkpoint contains no size")

@@ -47,13 +47,13 @@ const create = (parts: Parts): TransfersContract["create"] =>
     const draft = yield* draftOf(request.transfer)
     const account = Ids.billingAccountOf(caller.tenant_id)
     const request_hash = hashOf(draft)
-    const made = yield* replayed(parts, account, key, request_hash)
+    const made = yield* findReplay(parts, account, key, request_hash)
     if (made !== undefined) return made
     const [sender] = yield* tenants.named([caller.account_id])
     // Rejects an unverified address as well, because it could be verified while the transfer is pending.
     if (sender?.email === draft.recipient_email) return yield* new TransferSelf()
     yield* dailyLimit.check(account)
-    const { beside, row } = yield* prepared(parts, {
+    const { beside, row } = yield* prepareTransfer(parts, {
       draft,
       account,
       sender: { account_id: caller.account_id, name: sender?.name ?? "Another user" },
@@ -66,19 +66,19 @@ const create = (parts: Parts): TransfersContract["create"] =>
     )
     return yield* Effect.catchAll(begun, (refusal) =>
       // Any failure may mean that an identical request ran concurrently. If so, returns that request's transfer.
-      Effect.flatMap(replayed(parts, account, key, request_hash), (concurrent) =>
+      Effect.flatMap(findReplay(parts, account, key, request_hash), (concurrent) =>
         concurrent !== undefined
           ? Effect.succeed(concurrent)
           : // A concurrent email or transfer reached a limit, so the creation is retried.
             refusal._tag === "Conflict"
             ? create(parts)(request)
-            : refused(refusal, account, draft)
+            : senderError(refusal, account, draft)
       )
     )
   })
 
 /** Finds the transfer that an earlier request with this key created. Fails if that request differed. */
-const replayed = Effect.fnUntraced(function* (
+const findReplay = Effect.fnUntraced(function* (
   { current, reading, sql }: Parts,
   account: BillingAccountId,
   key: string,
@@ -99,7 +99,7 @@ interface Order {
 }
 
 /** Prepares a new transfer's row and the statements that enforce its limits, send its invitation and notify its recipient. */
-const prepared = Effect.fnUntraced(function* (parts: Parts, order: Order) {
+const prepareTransfer = Effect.fnUntraced(function* (parts: Parts, order: Order) {
   const { dailyLimit, info, outbox, secret, tenants } = parts
   const { account, draft, idempotency_key, request_hash, sender } = order
   const now = yield* Clock.currentTimeMillis
@@ -193,7 +193,7 @@ const hashOf = (draft: Draft): string =>
     .digest("hex")
 
 /** Converts a ledger error to an error for the sender. */
-const refused = (
+const senderError = (
   refusal: Exclude<Refusal, Conflict> | BooksUnavailable,
   billing_account_id: BillingAccountId,
   { amount }: Draft

@@ -73,13 +73,13 @@ const make = Effect.gen(function* () {
       return yield* new UsageNotFound({ usage_id })
     }
     const lines = row.price === null ? undefined : yield* versions.find(row.price)
-    return explained(row, row.price, lines ?? [])
+    return explain(row, row.price, lines ?? [])
   })
 
   return { of } satisfies ExplanationsContract
 })
 
-const explained = (row: Row, version: string | null, lines: ReadonlyArray<PriceLine>): Explanation => {
+const explain = (row: Row, version: string | null, lines: ReadonlyArray<PriceLine>): Explanation => {
   const charged = fromRow(row.cost)
   const uncollected = fromRow(row.uncollected)
   // A failed call is free unless the provider reported usage before the failure.

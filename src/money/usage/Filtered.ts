@@ -54,7 +54,7 @@ const hasTag = (sql: SqlClient, tag: string): Fragment =>
   sql`instr(${"\n"} || tags || ${"\n"}, ${`\n${tag}${tag.includes("=") ? "\n" : "="}`}) > 0`
 
 /** A page's position among the matching records, and its size. */
-export interface Asked {
+export interface PagePosition {
   readonly direction: Direction
   /** The range of the complete window. */
   readonly window: Range
@@ -65,13 +65,13 @@ export interface Asked {
 }
 
 /** A range of record numbers with its count of matching records. `numbers` is present if no run covers the range. */
-interface Stretch extends Range {
+interface CountedRange extends Range {
   readonly count: number
   readonly run?: Run
   readonly numbers?: ReadonlyArray<number>
 }
 
-interface Wanted {
+interface MatchCriteria {
   readonly dimensions: ReadonlySet<number>
   readonly success: boolean | undefined
 }
@@ -86,11 +86,12 @@ export interface Parts {
 
 export const make = (sql: SqlClient, numbers: ReturnType<typeof Numbers.make>) => ({
   /** Returns a page's record numbers in order, and the window's matching record count. */
-  page: (tenant: string, filter: Filter, asked: Asked) => page({ sql, numbers }, tenant, filter, asked)
+  page: (tenant: string, filter: Filter, pagePosition: PagePosition) =>
+    page({ sql, numbers }, tenant, filter, pagePosition)
 })
 
 /** Builds the conditions for dimensions with these labels. The index on runs is partial, so its condition is repeated here. */
-export const labelled = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter): ReadonlyArray<Fragment> => [
+export const labelConditions = (sql: SqlClient, { end_user, run_id, tag }: LabelFilter): ReadonlyArray<Fragment> => [
   ...(tag === undefined ? [] : [hasTag(sql, tag)]),
   ...(end_user === undefined ? [] : [sql`end_user = ${end_user}`]),
   ...(run_id === undefined ? [] : [run_id === "" ? sql`run_id = ''` : sql`run_id = ${run_id} AND run_id <> ''`])
@@ -104,7 +105,7 @@ export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant:
   const rows = yield* sql<{ readonly number: number }>`SELECT number FROM tollgate_usage_dimensions WHERE ${sql.and([
     sql`tenant_id = ${tenant}`,
     ...named.map((column) => sql`${other}${sql.literal(column)} = ${filter[column]!}`),
-    ...labelled(sql, filter)
+    ...labelConditions(sql, filter)
   ])}`
   return new Set(rows.map(({ number }) => number)) as ReadonlySet<number>
 })
@@ -113,7 +114,7 @@ export const dimensionsBy = Effect.fnUntraced(function* (sql: SqlClient, tenant:
 export const dimensionsPaid = Effect.fnUntraced(function* (sql: SqlClient, payer: TenantId, labels: LabelFilter) {
   const rows = yield* sql<{ readonly number: number; readonly tenant_id: TenantId }>`SELECT number, tenant_id
     FROM tollgate_usage_dimensions
-    WHERE ${sql.and([sql`billing_account_id = ${billingAccountOf(payer)}`, ...labelled(sql, labels)])}`
+    WHERE ${sql.and([sql`billing_account_id = ${billingAccountOf(payer)}`, ...labelConditions(sql, labels)])}`
   const paid = new Map<TenantId, Set<number>>()
   for (const { number, tenant_id } of rows) {
     const own = paid.get(tenant_id)
@@ -124,17 +125,17 @@ export const dimensionsPaid = Effect.fnUntraced(function* (sql: SqlClient, payer
 })
 
 /** Finds the runs that contain matching records. */
-const stretchesOf = Effect.fnUntraced(function* (
+const runsWithMatches = Effect.fnUntraced(function* (
   { sql }: Parts,
   tenant: string,
   runs: ReadonlyArray<Run>,
-  wanted: Wanted
+  criteria: MatchCriteria
 ) {
-  const found: Array<Stretch> = []
+  const found: Array<CountedRange> = []
   yield* Totals.each(sql, tenant, runs, "totals", (totals, run) => {
     let count = 0
     Totals.decodeCounts(totals, (dimensions, requests, failures) => {
-      if (wanted.dimensions.has(dimensions)) count += countOf(wanted, requests, failures)
+      if (criteria.dimensions.has(dimensions)) count += countOf(criteria, requests, failures)
     })
     const from = run.run * sizes[run.level]! + 1
     if (count > 0) found.push({ from, to: from + sizes[run.level]!, count, run })
@@ -143,11 +144,11 @@ const stretchesOf = Effect.fnUntraced(function* (
 })
 
 /** Reads the matching records in a range that no run covers. */
-const matching = Effect.fnUntraced(function* (
+const matchesIn = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   tenant: string,
   range: Range,
-  { dimensions, success }: Wanted
+  { dimensions, success }: MatchCriteria
 ) {
   const allowed = JSON.stringify([...dimensions])
   const ended = success === undefined ? sql.literal("") : sql`AND r.success = ${Number(success)}`
@@ -157,20 +158,20 @@ const matching = Effect.fnUntraced(function* (
         AND r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${allowed})) ${ended} ORDER BY r.number`
   )
   const found = pieces.flat().map(({ number }) => number)
-  return { ...range, count: found.length, numbers: found } satisfies Stretch
+  return { ...range, count: found.length, numbers: found } satisfies CountedRange
 })
 
 /** Divides a range into the runs with matching records and the ranges without totals. Returns both in order. */
-const stretches = Effect.fnUntraced(function* (
+const countedRanges = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: string,
   range: Range,
   has: Written,
-  wanted: Wanted
+  criteria: MatchCriteria
 ) {
   const { rest, runs } = cover(range, has)
-  const found = yield* stretchesOf(parts, tenant, runs, wanted)
-  for (const one of rest) found.push(yield* matching(parts, tenant, one, wanted))
+  const found = yield* runsWithMatches(parts, tenant, runs, criteria)
+  for (const one of rest) found.push(yield* matchesIn(parts, tenant, one, criteria))
   return found.sort((a, b) => a.from - b.from)
 })
 
@@ -178,7 +179,7 @@ const stretches = Effect.fnUntraced(function* (
 const sparseMax = 32
 
 /** A range to read. If `numbers` is present, only the records with these numbers are read. */
-interface Place extends Range {
+interface ReadRange extends Range {
   readonly numbers?: ReadonlyArray<number>
 }
 
@@ -186,22 +187,22 @@ interface Place extends Range {
  * Finds the ranges to read for the records of some dimensions. For a run of the lowest level with few matching records, the ranges contain only these
  * records. For any other run, the range is the complete run.
  */
-export const placesOf = Effect.fnUntraced(function* (
+export const readRangesOf = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: string,
   range: Range,
   dimensions: ReadonlySet<number>
 ) {
-  const wanted: Wanted = { dimensions, success: undefined }
+  const criteria: MatchCriteria = { dimensions, success: undefined }
   const has = yield* Totals.written(parts.sql, tenant)
-  const found = yield* stretches(parts, tenant, range, has, wanted)
-  const upper = found.flatMap(({ run }) => (run !== undefined && run.level > 0 ? partsOf(run) : []))
-  const inner = yield* stretchesOf(parts, tenant, upper, wanted)
+  const found = yield* countedRanges(parts, tenant, range, has, criteria)
+  const upper = found.flatMap(({ run }) => (run !== undefined && run.level > 0 ? childRuns(run) : []))
+  const inner = yield* runsWithMatches(parts, tenant, upper, criteria)
   const lower = [...found.filter(({ run }) => run === undefined || run.level === 0), ...inner]
-  const places: Array<Place> = []
+  const places: Array<ReadRange> = []
   for (const { count, from, numbers, run, to } of lower) {
     if (run === undefined || count <= sparseMax) {
-      const own = numbers ?? (yield* Totals.numbersWhere(parts.sql, tenant, run!, isWanted(wanted)))
+      const own = numbers ?? (yield* Totals.numbersWhere(parts.sql, tenant, run!, isMatch(criteria)))
       places.push(...rangesOf(own))
     } else places.push({ from, to })
     yield* turn
@@ -210,7 +211,7 @@ export const placesOf = Effect.fnUntraced(function* (
 })
 
 /** Returns a condition that matches the wanted records `r` of a place. */
-export const wantedIn = (sql: SqlClient, { numbers }: Place, dimensions: ReadonlySet<number>): Fragment =>
+export const recordCondition = (sql: SqlClient, { numbers }: ReadRange, dimensions: ReadonlySet<number>): Fragment =>
   numbers === undefined
     ? sql`r.dimensions IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify([...dimensions])}))`
     : sql`r.number IN (SELECT CAST(value AS BIGINT) FROM json_each(${JSON.stringify(numbers)}))`
@@ -222,60 +223,63 @@ export const wantedIn = (sql: SqlClient, { numbers }: Place, dimensions: Readonl
 const collect = (
   parts: Parts,
   tenant: string,
-  among: ReadonlyArray<Stretch>,
-  asked: Asked,
-  wanted: Wanted,
+  among: ReadonlyArray<CountedRange>,
+  pagePosition: PagePosition,
+  criteria: MatchCriteria,
   skip: number,
   found: Array<number>
 ): Effect.Effect<number, SqlError> =>
   Effect.gen(function* () {
     let left = skip
-    for (const stretch of asked.direction === "desc" ? among.toReversed() : among) {
-      if (found.length >= asked.wanted) return 0
-      if (stretch.count <= left) {
-        left -= stretch.count
+    for (const countedRange of pagePosition.direction === "desc" ? among.toReversed() : among) {
+      if (found.length >= pagePosition.wanted) return 0
+      if (countedRange.count <= left) {
+        left -= countedRange.count
         continue
       }
-      const { run } = stretch
+      const { run } = countedRange
       if (run !== undefined && run.level > 0) {
-        const inner = yield* stretchesOf(parts, tenant, partsOf(run), wanted)
-        left = yield* collect(parts, tenant, inner, asked, wanted, left, found)
+        const inner = yield* runsWithMatches(parts, tenant, childRuns(run), criteria)
+        left = yield* collect(parts, tenant, inner, pagePosition, criteria, left, found)
         continue
       }
-      const own = stretch.numbers ?? (yield* Totals.numbersWhere(parts.sql, tenant, run!, isWanted(wanted)))
-      const ordered = asked.direction === "desc" ? own.toReversed() : own
-      found.push(...ordered.slice(left, left + asked.wanted - found.length))
+      const own = countedRange.numbers ?? (yield* Totals.numbersWhere(parts.sql, tenant, run!, isMatch(criteria)))
+      const ordered = pagePosition.direction === "desc" ? own.toReversed() : own
+      found.push(...ordered.slice(left, left + pagePosition.wanted - found.length))
       left = 0
     }
     return left
   })
 
-const page = Effect.fnUntraced(function* (parts: Parts, tenant: string, filter: Filter, asked: Asked) {
-  const wanted: Wanted = { dimensions: yield* dimensionsBy(parts.sql, tenant, filter), success: filter.success }
-  const none = { total: 0, numbers: [] as ReadonlyArray<number> }
-  if (wanted.dimensions.size === 0) return none
+const page = Effect.fnUntraced(function* (parts: Parts, tenant: string, filter: Filter, pagePosition: PagePosition) {
+  const criteria: MatchCriteria = {
+    dimensions: yield* dimensionsBy(parts.sql, tenant, filter),
+    success: filter.success
+  }
+  const emptyPage = { total: 0, numbers: [] as ReadonlyArray<number> }
+  if (criteria.dimensions.size === 0) return emptyPage
   const has = yield* Totals.written(parts.sql, tenant)
-  const all = yield* stretches(parts, tenant, asked.window, has, wanted)
-  const isAll = asked.left.from === asked.window.from && asked.left.to === asked.window.to
-  const left = isAll ? all : yield* stretches(parts, tenant, asked.left, has, wanted)
+  const all = yield* countedRanges(parts, tenant, pagePosition.window, has, criteria)
+  const isAll = pagePosition.left.from === pagePosition.window.from && pagePosition.left.to === pagePosition.window.to
+  const left = isAll ? all : yield* countedRanges(parts, tenant, pagePosition.left, has, criteria)
   const found: Array<number> = []
-  yield* collect(parts, tenant, left, asked, wanted, asked.skipped, found)
+  yield* collect(parts, tenant, left, pagePosition, criteria, pagePosition.skipped, found)
   return { total: all.reduce((sum, { count }) => sum + count, 0), numbers: found as ReadonlyArray<number> }
 })
 
-const countOf = ({ success }: Wanted, requests: number, failures: number): number =>
+const countOf = ({ success }: MatchCriteria, requests: number, failures: number): number =>
   success === undefined ? requests : success ? requests - failures : failures
 
-const isWanted =
-  (wanted: Wanted) =>
+const isMatch =
+  (criteria: MatchCriteria) =>
   (dimensions: number, success: boolean): boolean =>
-    wanted.dimensions.has(dimensions) && (wanted.success === undefined || wanted.success === success)
+    criteria.dimensions.has(dimensions) && (criteria.success === undefined || criteria.success === success)
 
-const partsOf = ({ level, run }: Run): ReadonlyArray<Run> =>
+const childRuns = ({ level, run }: Run): ReadonlyArray<Run> =>
   Array.from({ length: fanOut }, (_, i) => ({ level: level - 1, run: run * fanOut + i }))
 
 /** Groups numbers into ranges that contain few other numbers. */
-export const rangesOf = (numbers: ReadonlyArray<number>): ReadonlyArray<Required<Place>> => {
+export const rangesOf = (numbers: ReadonlyArray<number>): ReadonlyArray<Required<ReadRange>> => {
   const ranges: Array<{ from: number; to: number; numbers: Array<number> }> = []
   for (const number of numbers.toSorted((a, b) => a - b)) {
     const last = ranges.at(-1)

@@ -49,7 +49,7 @@ export const UsageHttp = HttpApiBuilder.group(
       .handleRaw("series", ({ urlParams }) =>
         Effect.flatMap(CurrentCaller, ({ tenant_id }) =>
           Effect.flatMap(seriesOf(urlParams), (asked) => series.of({ tenant_id, ...asked }))
-        ).pipe(Effect.flatMap(seriesText), Effect.map(enveloped))
+        ).pipe(Effect.flatMap(seriesText), Effect.map(toEnvelope))
       )
       .handleRaw("teamSeries", ({ path: { tenant_id }, urlParams }) =>
         Effect.flatMap(CurrentCaller, (caller) =>
@@ -57,7 +57,7 @@ export const UsageHttp = HttpApiBuilder.group(
             team.roster({ caller, tenant_id }),
             Effect.flatMap(seriesOf(urlParams), (asked) => series.ofTeam({ tenant_id, ...asked }))
           )
-        ).pipe(Effect.flatMap(seriesText), Effect.map(enveloped))
+        ).pipe(Effect.flatMap(seriesText), Effect.map(toEnvelope))
       )
       .handle("team", ({ path: { tenant_id }, urlParams }) =>
         answer((caller) =>
@@ -71,5 +71,5 @@ export const UsageHttp = HttpApiBuilder.group(
   })
 )
 
-const enveloped = (text: string) => asJson(`{"msg":"ok","result":${text}}`)
+const toEnvelope = (text: string) => asJson(`{"msg":"ok","result":${text}}`)
 const asJson = (text: string) => HttpServerResponse.text(text, { contentType: "application/json" })

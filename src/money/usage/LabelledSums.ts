@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { AccountId, TenantId } from "../../kernel/Ids.ts"
 import { allInSlices } from "../../kernel/Pieces.ts"
-import { dimensionsBy, dimensionsPaid, placesOf, wantedIn } from "./Filtered.ts"
+import { dimensionsBy, dimensionsPaid, readRangesOf, recordCondition } from "./Filtered.ts"
 import type { Filter, LabelFilter, Parts } from "./Filtered.ts"
 import { dayOfRecord, periodOf, pointOf, recordColumns, sumSelection, together } from "./Points.ts"
 import type { PointRow } from "./Points.ts"
@@ -11,7 +11,7 @@ import type { DataPoint, RollupName, Totals } from "./Usage.ts"
 import { wholeDays } from "./Window.ts"
 import type { Window } from "./Window.ts"
 
-interface Asked {
+interface PeriodQuery {
   readonly tenant_id: TenantId
   readonly rollup: RollupName
   readonly window: Window
@@ -26,25 +26,25 @@ interface Row extends PointRow {
 const read = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: TenantId,
-  { rollup, window }: Pick<Asked, "rollup" | "window">,
+  { rollup, window }: Pick<PeriodQuery, "rollup" | "window">,
   dimensions: ReadonlySet<number>
 ) {
   const { numbers, sql } = parts
   const range = yield* numbers.range(tenant, wholeDays(window))
   const rows = yield* allInSlices(
-    yield* placesOf(parts, tenant, range, dimensions),
+    yield* readRangesOf(parts, tenant, range, dimensions),
     (piece) => sql<Row>`SELECT account_id, ${periodOf(sql, rollup)} AS timestamp, ${sql.literal(sumSelection)} FROM (
         SELECT d.account_id, ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)}
         FROM ${numbers.described(tenant, piece)}
-        AND ${wantedIn(sql, piece, dimensions)}
+        AND ${recordCondition(sql, piece, dimensions)}
       ) sums GROUP BY 1, 2`
   )
   return rows.flat()
 })
 
-export const rollup = Effect.fnUntraced(function* (parts: Parts, asked: Asked) {
-  const dimensions = yield* dimensionsBy(parts.sql, asked.tenant_id, asked.filter)
-  return together((yield* read(parts, asked.tenant_id, asked, dimensions)).map(pointOf))
+export const rollup = Effect.fnUntraced(function* (parts: Parts, request: PeriodQuery) {
+  const dimensions = yield* dimensionsBy(parts.sql, request.tenant_id, request.filter)
+  return together((yield* read(parts, request.tenant_id, request, dimensions)).map(pointOf))
 }, Effect.orDie)
 
 /** Sums a tenant's calls by model and endpoint, in a window exact to the millisecond. */
@@ -52,30 +52,30 @@ export const summary = Effect.fnUntraced(function* (parts: Parts, tenant: Tenant
   const { numbers, sql } = parts
   const dimensions = yield* dimensionsBy(sql, tenant, filter)
   if (dimensions.size === 0) return []
-  const places = yield* placesOf(parts, tenant, yield* numbers.range(tenant, window), dimensions)
+  const places = yield* readRangesOf(parts, tenant, yield* numbers.range(tenant, window), dimensions)
   const rows = yield* allInSlices(
     places,
     (piece) => sql<SumRow>`SELECT model, endpoint, ${sql.literal(sumSelection)} FROM (
         SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${numbers.described(tenant, piece)}
-        AND ${wantedIn(sql, piece, dimensions)}
+        AND ${recordCondition(sql, piece, dimensions)}
       ) sums GROUP BY model, endpoint`
   )
   return rows.flat()
 })
 
 /** Sums the calls that a tenant's billing account paid for, by account and period, from the records of each tenant that made them. */
-export const paid = Effect.fnUntraced(function* (parts: Parts, asked: PaidAsked, labels: LabelFilter) {
-  const { named, tenant_id, viewer } = asked
+export const paid = Effect.fnUntraced(function* (parts: Parts, request: PaidAsked, labels: LabelFilter) {
+  const { named, tenant_id, viewer } = request
   const rows = yield* Effect.forEach(yield* dimensionsPaid(parts.sql, tenant_id, labels), ([tenant, dimensions]) =>
-    read(parts, tenant, asked, dimensions)
+    read(parts, tenant, request, dimensions)
   )
   const points = new Map<AccountId, ReadonlyArray<DataPoint>>()
-  for (const [account, own] of grouped(rows.flat(), ({ account_id }) => account_id))
+  for (const [account, own] of groupByKey(rows.flat(), ({ account_id }) => account_id))
     points.set(account, together(own.map(pointOf)))
   return paidOf(points, viewer, named)
 }, Effect.orDie)
 
-const grouped = <Key, Row>(
+const groupByKey = <Key, Row>(
   rows: ReadonlyArray<Row>,
   keyOf: (row: Row) => Key
 ): ReadonlyMap<Key, ReadonlyArray<Row>> => {

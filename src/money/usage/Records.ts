@@ -112,7 +112,7 @@ const make = Effect.gen(function* () {
 })
 
 /** Runs one sorted walk per tenant at a time. This bounds the tenant's share of memory. */
-const alone = <A, E>({ walks }: Parts, tenant: TenantId, walk: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+const withTenantLock = <A, E>({ walks }: Parts, tenant: TenantId, walk: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.acquireUseRelease(
     Effect.sync(() => {
       const mine = walks.get(tenant) ?? { one: Effect.unsafeMakeSemaphore(1), users: 0 }
@@ -139,7 +139,7 @@ const page = (parts: Parts): RecordsContract["page"] =>
       const rule = `must be within the first ${depthMax} records when sorted by ${walk.sort}; continue with the cursor beyond that`
       return yield* new InvalidRequest({ field: "page", rule })
     }
-    const read = walk.sort === "timestamp" ? byTime : byValue
+    const read = walk.sort === "timestamp" ? pageByTime : pageByValue
     const found = yield* Effect.orDie(read(parts, tenant, walk, window, per_page))
     return yield* pageOf(parts.sql, walk, per_page, window.to - window.from, found)
   })
@@ -153,7 +153,7 @@ const filteredPage = Effect.fnUntraced(function* (
   per_page: number
 ) {
   const { after, direction, page } = walk
-  const left = after === null ? window : beyond(window, after.number, direction)
+  const left = after === null ? window : rangeAfter(window, after.number, direction)
   const skipped = after === null ? (page - 1) * per_page : 0
   const asked = { direction, window, left, skipped, wanted: per_page + 1 }
   const found = yield* filtered.page(tenant, filter, asked)
@@ -182,7 +182,7 @@ const range =
       (rows) => recordsOf(sql, rows)
     )
 
-const byTime: Read = Effect.fnUntraced(function* (
+const pageByTime: Read = Effect.fnUntraced(function* (
   { numbers, sql },
   tenant,
   { after, direction, page },
@@ -190,7 +190,7 @@ const byTime: Read = Effect.fnUntraced(function* (
   per_page
 ) {
   const newestFirst = direction === "desc"
-  const left = after === null ? window : beyond(window, after.number, direction)
+  const left = after === null ? window : rangeAfter(window, after.number, direction)
   const skipped = after === null ? (page - 1) * per_page : 0
   const from = newestFirst ? Math.max(left.from, left.to - skipped - per_page) : left.from + skipped
   const to = newestFirst ? left.to - skipped : Math.min(left.to, from + per_page)
@@ -200,20 +200,20 @@ const byTime: Read = Effect.fnUntraced(function* (
   return { rows, more: newestFirst ? from > left.from : to < left.to }
 })
 
-const byValue: Read = Effect.fnUntraced(function* (parts, tenant, walk, window, per_page) {
+const pageByValue: Read = Effect.fnUntraced(function* (parts, tenant, walk, window, per_page) {
   const skipped = walk.after === null ? (walk.page - 1) * per_page : 0
   if (skipped >= window.to - window.from) return { rows: [], more: false }
   const cover = SortedIndex.cover(window, yield* SortedIndex.written(parts.sql, tenant))
-  const wanted = skipped + per_page + 1
-  const held = Math.min(placesMax, wanted + cover.runs.length * SortedIndex.blockSize)
-  return yield* alone(
+  const maxCount = skipped + per_page + 1
+  const permits = Math.min(placesMax, maxCount + cover.runs.length * SortedIndex.blockSize)
+  return yield* withTenantLock(
     parts,
     tenant,
-    parts.places.withPermits(held)(sorted(parts, tenant, walk, cover, per_page, skipped))
+    parts.places.withPermits(permits)(sortedPage(parts, tenant, walk, cover, per_page, skipped))
   )
 })
 
-const sorted = Effect.fnUntraced(function* (
+const sortedPage = Effect.fnUntraced(function* (
   parts: Parts,
   tenant: TenantId,
   walk: Walk,
@@ -224,8 +224,8 @@ const sorted = Effect.fnUntraced(function* (
   const { sql } = parts
   const { direction } = walk
   const sort = walk.sort as SortedIndex.Sort
-  const after = walk.after === null ? undefined : yield* placeOf(parts, tenant, walk.after)
-  const unsorted = yield* firstOf(parts, tenant, { sort, direction, after }, rest, skipped + per_page + 1)
+  const after = walk.after === null ? undefined : yield* positionOf(parts, tenant, walk.after)
+  const unsorted = yield* firstUnindexed(parts, tenant, { sort, direction, after }, rest, skipped + per_page + 1)
   const shown: Array<{ readonly value: Value; readonly seq: number }> = []
   let passed = 0
   yield* SortedIndex.walk(sql, { tenant, sort, direction, after, runs, rest: unsorted }, (value, seq) => {
@@ -242,7 +242,7 @@ const sorted = Effect.fnUntraced(function* (
 })
 
 /** Finds a cursor's position in the sorted index. */
-const placeOf = Effect.fnUntraced(function* (
+const positionOf = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   tenant: TenantId,
   after: NonNullable<Walk["after"]>
@@ -256,34 +256,34 @@ const placeOf = Effect.fnUntraced(function* (
 })
 
 /** Reads the first records of ranges outside the sorted index, up to a limit. Returns them in ascending order for either direction. */
-const firstOf = Effect.fnUntraced(function* (
+const firstUnindexed = Effect.fnUntraced(function* (
   { numbers, sql }: Parts,
   tenant: TenantId,
   { after, direction, sort }: Order,
   ranges: ReadonlyArray<Range>,
-  wanted: number
+  maxCount: number
 ) {
   const value = sql.literal(SortedIndex.values[sort])
   const selection = sql.literal(`${SortedIndex.exact(SortedIndex.values[sort])} AS value, r.seq AS seq`)
   const sign = sql.literal(direction === "desc" ? "<" : ">")
-  const beyond =
+  const afterCondition =
     after === undefined ? sql.literal("") : sql`AND (${value}, r.seq) ${sign} (${after.value}, ${after.seq})`
-  let best: ReadonlyArray<Place> = []
-  const piece = (range: Range) => {
+  let best: ReadonlyArray<SortPosition> = []
+  const readSlice = (range: Range) => {
     // Once enough records are found, only records before the last one matter.
-    const last = best[wanted - 1]
-    const better =
+    const last = best[maxCount - 1]
+    const boundCondition =
       last === undefined
         ? sql.literal("")
         : sql`AND ${value} ${sql.literal(direction === "desc" ? ">=" : "<")} ${last.value}`
-    const places = sql<PlaceRow>`SELECT ${selection} FROM ${numbers.among(tenant, range)} ${beyond} ${better}
-          ORDER BY ${value} ${sql.literal(direction)}, r.seq ${sql.literal(direction)} LIMIT ${wanted}`
+    const places = sql<PlaceRow>`SELECT ${selection} FROM ${numbers.among(tenant, range)} ${afterCondition} ${boundCondition}
+          ORDER BY ${value} ${sql.literal(direction)}, r.seq ${sql.literal(direction)} LIMIT ${maxCount}`
     return Effect.map(places, (found) => {
       const read = found.map((row) => ({ value: SortedIndex.valueRead(row.value), seq: row.seq }))
-      if (read.length > 0) best = merge(best, read, direction, wanted)
+      if (read.length > 0) best = merge(best, read, direction, maxCount)
     })
   }
-  yield* Effect.forEach(ranges, (range) => inSlices(range, piece), { discard: true })
+  yield* Effect.forEach(ranges, (range) => inSlices(range, readSlice), { discard: true })
   const ascending = direction === "desc" ? best.toReversed() : best
   return { values: ascending.map((place) => place.value), seqs: ascending.map((place) => place.seq) }
 })
@@ -321,7 +321,7 @@ const find =
       Effect.map(([record]) => record)
     )
 
-interface Found {
+interface PageRows {
   readonly rows: ReadonlyArray<RecordRow>
   readonly more: boolean
 }
@@ -331,7 +331,7 @@ const pageOf = Effect.fnUntraced(function* (
   walk: Walk,
   per_page: number,
   total: number,
-  { more, rows }: Found
+  { more, rows }: PageRows
 ) {
   const last = rows.at(-1)
   const records = yield* recordsOf(sql, rows)
@@ -350,9 +350,9 @@ type Read = (
   walk: Walk,
   window: Range,
   per_page: number
-) => Effect.Effect<Found, SqlError>
+) => Effect.Effect<PageRows, SqlError>
 
-const beyond = ({ from, to }: Range, number: number, direction: Direction): Range =>
+const rangeAfter = ({ from, to }: Range, number: number, direction: Direction): Range =>
   direction === "desc" ? { from, to: Math.max(from, Math.min(to, number)) } : { from: Math.max(from, number + 1), to }
 
 // ---- sorted by value ----------------------------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ interface Order {
 }
 
 /** A record's position when sorted by value. Of equal values, the later record's is greater. */
-interface Place {
+interface SortPosition {
   readonly value: Value
   readonly seq: number
 }
@@ -376,14 +376,14 @@ interface PlaceRow {
 
 /** Merges two ordered arrays up to a limit. All records in `later` are newer than those in `earlier`. */
 const merge = (
-  earlier: ReadonlyArray<Place>,
-  later: ReadonlyArray<Place>,
+  earlier: ReadonlyArray<SortPosition>,
+  later: ReadonlyArray<SortPosition>,
   direction: Direction,
-  wanted: number
-): ReadonlyArray<Place> => {
+  maxCount: number
+): ReadonlyArray<SortPosition> => {
   const descending = direction === "desc"
-  const merged: Array<Place> = []
-  for (let i = 0, j = 0; merged.length < wanted && (i < earlier.length || j < later.length);) {
+  const merged: Array<SortPosition> = []
+  for (let i = 0, j = 0; merged.length < maxCount && (i < earlier.length || j < later.length);) {
     const a = earlier[i]
     const b = later[j]
     const takesLater = a === undefined || (b !== undefined && (descending ? b.value >= a.value : b.value < a.value))

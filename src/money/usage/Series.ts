@@ -154,43 +154,43 @@ const partOf = Effect.fnUntraced(function* ({ numbers, sql }: Parts, { end, star
  * Sums the sources in two passes. The first ranks the keys, and needs only the totals of complete runs, not their hours. The second distributes the
  * named keys, and all other keys together, over the buckets.
  */
-const summed = Effect.fnUntraced(function* (parts: Parts, asked: SeriesAsked, sources: ReadonlyArray<Source>) {
+const computeSeries = Effect.fnUntraced(function* (parts: Parts, asked: SeriesAsked, sources: ReadonlyArray<Source>) {
   const { sql } = parts
   const { by, end, start, top } = asked
   const [first, behind] = [Totals.hourOf(start), Totals.hourOf(end)]
-  const only =
-    ({ wanted }: Source, within: boolean, give: Totals.Give): Totals.Give =>
+  const restrictTo =
+    ({ wanted }: Source, within: boolean, emit: Totals.Give): Totals.Give =>
     (hour, dimensions, requests, failures, tokens, cost) => {
       if ((!within || (hour >= first && hour < behind)) && wanted?.has(dimensions) !== false)
-        give(hour, dimensions, requests, failures, tokens, cost)
+        emit(hour, dimensions, requests, failures, tokens, cost)
     }
   const found = yield* Effect.forEach(sources, (source) => partOf(parts, asked, source))
   const ranking = new Ranking()
   for (const part of found) {
     const [whole, cut] = [true, false].map((is) => part.runs.filter(({ isWhole }) => isWhole === is))
-    const [all, within] = [false, true].map((is) => only(part, is, ranking.add))
+    const [all, within] = [false, true].map((is) => restrictTo(part, is, ranking.add))
     yield* Totals.each(sql, part.tenant, whole!, "totals", (bytes) => Totals.decode(bytes, all!))
     yield* Totals.each(sql, part.tenant, cut!, "sums", (bytes) => Totals.decode(bytes, within!))
     for (const bytes of part.tail) Totals.decode(bytes, within!)
   }
-  const spread = new Spread(asked, ranking.keys(yield* keysOf(sql, by, ranking.dimensions()), top))
+  const bucketSums = new BucketSums(asked, ranking.keys(yield* keysOf(sql, by, ranking.dimensions()), top))
   for (const part of found) {
-    const within = only(part, true, spread.add)
+    const within = restrictTo(part, true, bucketSums.add)
     yield* Totals.each(sql, part.tenant, part.runs, "sums", (bytes) => Totals.decode(bytes, within))
     for (const [i, bytes] of part.tail.entries()) {
       if (i > 0) yield* turn
       Totals.decode(bytes, within)
     }
   }
-  return yield* setOf(spread, by)
+  return yield* setOf(bucketSums, by)
 })
 
 const of = (parts: Parts): SeriesContract["of"] =>
   Effect.fn("Series.of")(
     function* (asked) {
       const { filter, tenant_id: tenant } = asked
-      const wanted = filter === undefined ? undefined : yield* dimensionsBy(parts.sql, tenant, filter)
-      return yield* summed(parts, asked, [{ tenant, wanted }])
+      const dimensionFilter = filter === undefined ? undefined : yield* dimensionsBy(parts.sql, tenant, filter)
+      return yield* computeSeries(parts, asked, [{ tenant, wanted: dimensionFilter }])
     },
     parts.walks.withPermits(1),
     Effect.orDie
@@ -200,7 +200,7 @@ const ofTeam = (parts: Parts): SeriesContract["ofTeam"] =>
   Effect.fn("Series.ofTeam")(
     function* (asked) {
       const paid = yield* dimensionsPaid(parts.sql, asked.tenant_id, asked.filter ?? {})
-      return yield* summed(
+      return yield* computeSeries(
         parts,
         asked,
         [...paid].map(([tenant, wanted]) => ({ tenant, wanted }))
@@ -227,15 +227,15 @@ const byPayer = ({ sql, walks }: Parts): SeriesContract["byPayer"] =>
     const payers = [...new Set(rows.map(({ key }) => key))]
     const places = new Map(payers.map((payer, place) => [payer, place]))
     const keys = new Map(payers.map((payer, place) => [place, tenantOf(payer) as string]))
-    const sums = (give: Totals.Give) => {
+    const sums = (emit: Totals.Give) => {
       for (const { at, cost, key, requests, successes, tokens } of rows) {
-        give(Totals.hourOf(at), places.get(key)!, requests, requests - successes, tokens, valueOf(BigInt(cost)))
+        emit(Totals.hourOf(at), places.get(key)!, requests, requests - successes, tokens, valueOf(BigInt(cost)))
       }
     }
     sums(ranking.add)
-    const spread = new Spread({ ...asked, grain: "day" }, ranking.keys(keys, asked.top))
-    sums(spread.add)
-    return yield* setOf(spread, "payer")
+    const bucketSums = new BucketSums({ ...asked, grain: "day" }, ranking.keys(keys, asked.top))
+    sums(bucketSums.add)
+    return yield* setOf(bucketSums, "payer")
   }, walks.withPermits(1))
 
 /** Sums amounts exactly. The sums are doubles while doubles are exact, because bigints are ten times slower. */
@@ -304,7 +304,7 @@ interface Keys {
 }
 
 /** Sums each bucket, for each named key and for all others together. */
-class Spread {
+class BucketSums {
   readonly buckets: Buckets
   readonly keys: Keys
   /** The number of buckets, and the number of hours in each. */
@@ -354,16 +354,16 @@ class Spread {
 export const longMin = 1000
 
 /** Builds the series, and yields to other work before each long series. */
-const setOf = Effect.fnUntraced(function* (spread: Spread, by: SeriesSet["by"]) {
-  const { end, grain, start } = spread.buckets
-  const { hasOthers, named } = spread.keys
+const setOf = Effect.fnUntraced(function* (bucketSums: BucketSums, by: SeriesSet["by"]) {
+  const { end, grain, start } = bucketSums.buckets
+  const { hasOthers, named } = bucketSums.keys
   const keys = hasOthers ? [...named, null] : named
   const series: Array<OneSeries> = []
   for (const [place, key] of keys.entries()) {
-    if (spread.length > longMin) yield* turn
-    series.push(spread.one(key, place))
+    if (bucketSums.length > longMin) yield* turn
+    series.push(bucketSums.one(key, place))
   }
-  const total = series.map((one) => one.total).reduce(added, { cost: 0n, requests: 0, failures: 0, tokens: 0 })
+  const total = series.map((one) => one.total).reduce(addTotals, { cost: 0n, requests: 0, failures: 0, tokens: 0 })
   return { by, grain, start, end, series, total } satisfies SeriesSet
 })
 
@@ -374,7 +374,7 @@ const totalOf = ({ cost, failures, requests, tokens }: Columns): Total => ({
   tokens: tokens.reduce((sum, one) => sum + one, 0)
 })
 
-const added = (a: Total, b: Total): Total => ({
+const addTotals = (a: Total, b: Total): Total => ({
   cost: a.cost + b.cost,
   requests: a.requests + b.requests,
   failures: a.failures + b.failures,

@@ -60,7 +60,7 @@ export interface PaidAsked {
   readonly window: Window
   /** The account whose sums are reported separately from all others. */
   readonly viewer: AccountId
-  /** The accounts that get their own data points: the listed ones, or the `most` accounts with the highest cost. */
+  /** The accounts that get their own data points: the listed ones, or the `limit` accounts with the highest cost. */
   readonly named: ReadonlyArray<AccountId> | { readonly most: number }
   /** Restricts the sums to calls with these labels. The sums then come from the records. */
   readonly labels?: LabelFilter | undefined
@@ -113,14 +113,14 @@ const summary = (parts: Parts): SumsContract["summary"] =>
       Effect.gen(function* () {
         if (run_id !== undefined) {
           const filter = { account_id: caller.account_id, run_id }
-          return summed(yield* LabelledSums.summary(parts, caller.tenant_id, { start, end }, filter))
+          return summaryOf(yield* LabelledSums.summary(parts, caller.tenant_id, { start, end }, filter))
         }
         // An end after the latest record counts as open, so that "until now" does not split an hour.
         const latest = yield* parts.numbers.latest(caller.tenant_id)
         const open = end !== null && latest !== undefined && latest < end
         const pieces = partsOf({ start, end: open ? null : end })
-        if (application_id !== undefined) return summed(yield* sumsOfKey(parts, caller, pieces, application_id))
-        return summed((yield* Effect.forEach(pieces, (part) => sumsOf(parts, caller, part))).flat())
+        if (application_id !== undefined) return summaryOf(yield* sumsOfKey(parts, caller, pieces, application_id))
+        return summaryOf((yield* Effect.forEach(pieces, (part) => sumsOf(parts, caller, part))).flat())
       })
     )
   })
@@ -136,7 +136,7 @@ const sumsOf = Effect.fnUntraced(function* (
           SELECT model, endpoint, ${sql.literal(sumColumns)} FROM tollgate_usage_by_caller
           WHERE tenant_id = ${tenant_id} AND account_id = ${account_id} AND grain = ${grain}
             AND start >= ${start} AND start < ${end}
-          UNION ALL SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${tailOf(sql, tenant_id)}
+          UNION ALL SELECT d.model, d.endpoint, ${sql.literal(recordColumns)} FROM ${lagOf(sql, tenant_id)}
           WHERE +d.account_id = ${account_id} AND r.at >= ${start} AND r.at < ${end}
         ) sums GROUP BY model, endpoint`
   }
@@ -151,13 +151,16 @@ const sumsOfKey = Effect.fnUntraced(function* (
   application_id: string
 ) {
   const { numbers, sql } = parts
-  const whole = pieces.flatMap(({ end, grain, start }) => (grain === null ? [] : [{ end, grain, start }]))
-  const short = pieces.filter(({ grain }) => grain === null)
+  const wholePeriods = pieces.flatMap(({ end, grain, start }) => (grain === null ? [] : [{ end, grain, start }]))
+  const partialHours = pieces.filter(({ grain }) => grain === null)
   const found: Array<SumRow> = []
-  for (const piece of short) found.push(...(yield* recordsOf(parts, caller, piece, application_id)))
-  if (whole.length === 0) return found
-  const { end, sums } = yield* KeyTotals.storedTotals(sql, application_id, whole)
-  const [start, last] = [Math.min(...whole.map((part) => part.start)), Math.max(...whole.map((part) => part.end))]
+  for (const piece of partialHours) found.push(...(yield* recordsOf(parts, caller, piece, application_id)))
+  if (wholePeriods.length === 0) return found
+  const { end, sums } = yield* KeyTotals.storedTotals(sql, application_id, wholePeriods)
+  const [start, last] = [
+    Math.min(...wholePeriods.map((part) => part.start)),
+    Math.max(...wholePeriods.map((part) => part.end))
+  ]
   const tail = yield* numbers.after(caller.tenant_id, end)
   const within = sql`AND r.at >= ${start} AND r.at < ${last}`
   return [...found, ...sums, ...(yield* recordsIn(parts, caller, tail, application_id, within))]
@@ -190,17 +193,17 @@ const recordsIn = Effect.fnUntraced(function* (
   return pieces.flat()
 })
 
-const tailOf = (sql: SqlClient, tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
+const lagOf = (sql: SqlClient, tenant: string): Fragment => tailsOf(sql, sql`SELECT ${tenant} AS id`)
 
 /** Drops the filter's absent fields. */
-const filled = (filter: Pick<RollupAsked, "application_id" | "provider" | "usage_type">): Filter =>
+const definedFields = (filter: Pick<RollupAsked, "application_id" | "provider" | "usage_type">): Filter =>
   Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
 
 const rollup = ({ numbers, sql }: Parts): SumsContract["rollup"] =>
-  Effect.fn("Sums.rollup")(function* (asked) {
-    const { application_id, labels, provider, rollup: by, tenant_id, usage_type, window } = asked
+  Effect.fn("Sums.rollup")(function* (request) {
+    const { application_id, labels, provider, rollup: by, tenant_id, usage_type, window } = request
     if (labels !== undefined) {
-      const filter = { ...labels, ...filled({ application_id, provider, usage_type }) }
+      const filter = { ...labels, ...definedFields({ application_id, provider, usage_type }) }
       const data_points = yield* LabelledSums.rollup({ numbers, sql }, { tenant_id, rollup: by, window, filter })
       return { rollup: by, start_date: window.start, end_date: window.end, data_points }
     }
@@ -212,7 +215,7 @@ const rollup = ({ numbers, sql }: Parts): SumsContract["rollup"] =>
       sql<PointRow>`SELECT ${periodOf(sql, by)} AS timestamp, ${sql.literal(sumSelection)} FROM (
           SELECT start, ${sql.literal(sumColumns)} FROM tollgate_usage_by_tenant
           WHERE tenant_id = ${tenant_id} AND start >= ${start} AND start < ${end} ${filters}
-          UNION ALL SELECT ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)} FROM ${tailOf(sql, tenant_id)}
+          UNION ALL SELECT ${sql.literal(dayOfRecord)}, ${sql.literal(recordColumns)} FROM ${lagOf(sql, tenant_id)}
           WHERE r.at >= ${start} AND r.at < ${end} ${filters}
         ) sums GROUP BY 1 ORDER BY 1`
     )
@@ -240,25 +243,25 @@ const byPayer = ({ sql }: Parts): SumsContract["byPayer"] =>
       total_tokens: row.tokens,
       total_cost: fromRow(row.cost)
     }))
-    return { window, totals: added(sources), sources }
+    return { window, totals: addTotals(sources), sources }
   })
 
 // A single statement is needed, because a record could move from the rollup lag into the rollups between two statements. The database sums the rows,
 // because a large team's year has one row per member and day.
 const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
-  Effect.fn("Sums.paid")(function* (asked) {
-    const { named, rollup, tenant_id, viewer, window } = asked
-    if (asked.labels !== undefined) return yield* LabelledSums.paid({ numbers, sql }, asked, asked.labels)
+  Effect.fn("Sums.paid")(function* (request) {
+    const { named, rollup, tenant_id, viewer, window } = request
+    if (request.labels !== undefined) return yield* LabelledSums.paid({ numbers, sql }, request, request.labels)
     const { end, start } = wholeDays(window)
     const payer = billingAccountOf(tenant_id)
     const period = periodOf(sql, rollup)
     const [columns, sums, sumsOfSums] = [sumColumns, sumSelection, sumOfSums].map((text) => sql.literal(text))
     const rolled = sql`tollgate_usage_by_payer WHERE billing_account_id = ${payer} AND start >= ${start} AND start < ${end}`
-    const few =
+    const namedQuery =
       "most" in named
         ? sql`SELECT account_id FROM callers ORDER BY CAST(cost AS BIGINT) DESC, ${period}, account_id LIMIT ${named.most}`
         : sql`SELECT value AS account_id FROM json_each(${JSON.stringify(named)})`
-    const isFew = sql`account_id IN (SELECT account_id FROM few)`
+    const isNamed = sql`account_id IN (SELECT account_id FROM few)`
     // The statement below takes 0.1 s for a year with 200 members, so let other work run first.
     yield* turn
     const rows = yield* Effect.orDie(
@@ -272,10 +275,10 @@ const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
             SELECT start, account_id, ${columns} FROM ${rolled} UNION ALL SELECT start, account_id, ${columns} FROM tail
           ) paid GROUP BY account_id
         ),
-        few AS MATERIALIZED (SELECT account_id FROM (${few}) named UNION SELECT ${viewer}),
+        few AS MATERIALIZED (SELECT account_id FROM (${namedQuery}) named UNION SELECT ${viewer}),
         few_days AS MATERIALIZED (
-          SELECT account_id, start, ${sumsOfSums} FROM ${rolled} AND ${isFew} GROUP BY start, account_id
-          UNION ALL SELECT account_id, start, ${columns} FROM tail WHERE ${isFew}
+          SELECT account_id, start, ${sumsOfSums} FROM ${rolled} AND ${isNamed} GROUP BY start, account_id
+          UNION ALL SELECT account_id, start, ${columns} FROM tail WHERE ${isNamed}
         ),
         other_days AS MATERIALIZED (
           SELECT start, ${sumsOfSums} FROM ${rolled} AND account_id <> ${viewer} GROUP BY start
@@ -288,7 +291,7 @@ const paid = ({ numbers, sql }: Parts): SumsContract["paid"] =>
     )
     const [callers, several, others] = [0, 1, 2].map((part) => rows.filter((row) => row.part === part))
     const pointsOf = (account: AccountId) => several!.filter(({ account_id }) => account_id === account).map(pointOf)
-    const chosen = "most" in named ? dearest(callers!, named.most) : named
+    const chosen = "most" in named ? mostExpensive(callers!, named.most) : named
     return {
       callers: callers!.map((row) => {
         const { total_cost, total_requests, total_tokens } = pointOf(row)
@@ -323,8 +326,8 @@ interface Total {
   latency_ms: number
 }
 
-const summed = (rows: ReadonlyArray<SumRow>): Summary => {
-  const [all = nothing("")] = totals(rows, () => "")
+const summaryOf = (rows: ReadonlyArray<SumRow>): Summary => {
+  const [all = emptyTotal("")] = totals(rows, () => "")
   return {
     total_requests: all.requests,
     successful_requests: all.successes,
@@ -351,7 +354,7 @@ const summed = (rows: ReadonlyArray<SumRow>): Summary => {
   }
 }
 
-const nothing = (name: string): Total => ({
+const emptyTotal = (name: string): Total => ({
   name,
   requests: 0,
   successes: 0,
@@ -366,7 +369,7 @@ const totals = (rows: ReadonlyArray<SumRow>, nameOf: (row: SumRow) => string): R
   const byName = new Map<string, Total>()
   for (const row of rows) {
     const name = nameOf(row)
-    const total = byName.get(name) ?? nothing(name)
+    const total = byName.get(name) ?? emptyTotal(name)
     byName.set(name, total)
     total.requests += row.requests
     total.successes += row.successes
@@ -390,7 +393,7 @@ interface PayerRow {
   readonly cost: string
 }
 
-export const added = (parts: ReadonlyArray<Totals>): Totals => ({
+export const addTotals = (parts: ReadonlyArray<Totals>): Totals => ({
   total_requests: parts.reduce((sum, part) => sum + part.total_requests, 0),
   total_tokens: parts.reduce((sum, part) => sum + part.total_tokens, 0),
   total_cost: parts.reduce((sum, part) => sum + part.total_cost, 0n)
@@ -406,9 +409,9 @@ interface PaidRow extends PointRow {
 }
 
 /** Returns the accounts with the highest cost. On a tie, the account that comes first in `callers` wins. */
-const dearest = (callers: ReadonlyArray<PaidRow>, most: number): ReadonlyArray<AccountId> =>
+const mostExpensive = (callers: ReadonlyArray<PaidRow>, limit: number): ReadonlyArray<AccountId> =>
   callers
     .map((row) => ({ account_id: row.account_id, cost: fromRow(row.cost) }))
     .sort((a, b) => (a.cost === b.cost ? 0 : a.cost > b.cost ? -1 : 1))
-    .slice(0, most)
+    .slice(0, limit)
     .map(({ account_id }) => account_id)

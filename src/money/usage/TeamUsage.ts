@@ -10,7 +10,7 @@ import { Tenants } from "../../people/tenants/Tenants.ts"
 import { TeamPlanRequired } from "./Problems.ts"
 import type { LabelFilter } from "./Filtered.ts"
 import { together } from "./Points.ts"
-import { added, Sums } from "./Sums.ts"
+import { addTotals, Sums } from "./Sums.ts"
 import { teamMembersMax } from "./Usage.ts"
 import type { RollupName, TeamUsage as Team } from "./Usage.ts"
 import type { Window } from "./Window.ts"
@@ -18,7 +18,7 @@ import type { Window } from "./Window.ts"
 export interface TeamUsageContract {
   /** Returns the usage of a team's members, and of former members with usage. Money is in nano-USD; times are Unix times in milliseconds. */
   readonly of: (
-    asked: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
+    request: TeamAsked & { readonly caller: Pick<Caller, "account_id"> }
   ) => Effect.Effect<Team, NotAMember | TeamPlanRequired | InvalidRequest>
   /** Returns the tenant's members, and the caller as `viewer`. Fails for the same callers as `of`. */
   readonly roster: (asked: {
@@ -56,18 +56,18 @@ const make = Effect.gen(function* () {
     return { members, viewer }
   })
 
-  const of: TeamUsageContract["of"] = Effect.fn("TeamUsage.of")(function* (asked) {
-    const { rollup, tenant_id, window } = asked
-    const { account_id } = asked.caller
-    const { members: present, viewer } = yield* roster(asked)
-    const chosen = asked.members === undefined ? undefined : yield* fewMembers(asked.members)
+  const of: TeamUsageContract["of"] = Effect.fn("TeamUsage.of")(function* (request) {
+    const { rollup, tenant_id, window } = request
+    const { account_id } = request.caller
+    const { members: present, viewer } = yield* roster(request)
+    const chosen = request.members === undefined ? undefined : yield* fewMembers(request.members)
 
     const paid = yield* sums.paid({
       tenant_id,
       rollup,
       window,
       viewer: account_id,
-      labels: asked.labels,
+      labels: request.labels,
       named: chosen ?? { most: teamMembersMax }
     })
     const spent = new Map(paid.callers.map(({ account_id, totals }) => [account_id, totals]))
@@ -83,7 +83,7 @@ const make = Effect.gen(function* () {
         status,
         in_roster: true,
         is_viewer: account === account_id,
-        totals: spent.get(account) ?? added([])
+        totals: spent.get(account) ?? addTotals([])
       })),
       ...gone.map(({ email, id, name }) => ({
         account_id: id,
@@ -93,7 +93,7 @@ const make = Effect.gen(function* () {
         status: "removed" as const,
         in_roster: false,
         is_viewer: false,
-        totals: spent.get(id) ?? added([])
+        totals: spent.get(id) ?? addTotals([])
       }))
     ].filter((member) => isWanted(member.account_id))
     return {
@@ -101,7 +101,7 @@ const make = Effect.gen(function* () {
       rollup,
       tenant_id,
       viewer: { account_id, role: viewer.role },
-      totals: added([...spent.values()]),
+      totals: addTotals([...spent.values()]),
       members,
       series: {
         team: together([...paid.viewer, ...paid.others]),

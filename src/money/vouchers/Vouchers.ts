@@ -38,7 +38,7 @@ const codesAMinute = 10
 export interface VouchersContract {
   /** Creates the requested vouchers in one transaction. Only this response contains their codes. */
   readonly create: (
-    asked: NewVouchers,
+    newVouchers: NewVouchers,
     beside?: ReadonlyArray<Statement>
   ) => Effect.Effect<ReadonlyArray<CreatedVoucher>, BooksUnavailable>
   /** Lists vouchers with ids below `before`, newest first. */
@@ -123,14 +123,14 @@ const voucherOf = (row: Row, now: number): Voucher => {
 }
 
 const create = ({ sql, writer }: Parts): VouchersContract["create"] =>
-  Effect.fn("Vouchers.create")(function* (asked, beside = none) {
-    const { amount_usd, count, description = "voucher", expires_at = null, uses: uses_max } = asked
+  Effect.fn("Vouchers.create")(function* (newVouchers, beside = none) {
+    const { amount_usd, count, description = "voucher", expires_at = null, uses: uses_max } = newVouchers
     const now = yield* Clock.currentTimeMillis
-    const made = yield* Effect.replicateEffect(
+    const drafts = yield* Effect.replicateEffect(
       Effect.map(makeId("vch"), (id) => ({ id: id as VoucherId, code: makeCode() })),
       count
     )
-    const inserts = made.map(({ code, id }) =>
+    const inserts = drafts.map(({ code, id }) =>
       statement(
         sql`INSERT INTO tollgate_vouchers_vouchers
           (id, code_hash, code_prefix, amount, uses_max, uses, description, created_at, expires_at)
@@ -139,7 +139,7 @@ const create = ({ sql, writer }: Parts): VouchersContract["create"] =>
     )
     yield* Statements.write(writer, ...inserts, ...beside)
     const status = expires_at !== null && expires_at <= now ? ("expired" as const) : ("active" as const)
-    return made.map(({ code, id }) => ({
+    return drafts.map(({ code, id }) => ({
       id,
       code,
       code_prefix: prefixOf(code),
@@ -193,7 +193,7 @@ const redeem = (parts: Parts): VouchersContract["redeem"] =>
         Conflict: ({ statement }) =>
           statement === 0
             ? new VoucherRedeemed()
-            : Effect.flatMap(readAgain(parts, row.id), (again) => refusalOf(again, now))
+            : Effect.flatMap(reread(parts, row.id), (again) => refusalOf(again, now))
       })
     )
     return { tenant_id: caller.tenant_id, amount_usd: amount, balance }
@@ -222,7 +222,7 @@ const credit = (
   return Effect.map(ledger.credit(posting, [use, count]), ({ balance }) => balance)
 }
 
-const readAgain = ({ sql }: Parts, id: VoucherId): Effect.Effect<Row> =>
+const reread = ({ sql }: Parts, id: VoucherId): Effect.Effect<Row> =>
   Effect.map(
     Effect.orDie(sql<Row>`SELECT ${sql.literal(columns)} FROM tollgate_vouchers_vouchers WHERE id = ${id}`),
     ([row]) => row!

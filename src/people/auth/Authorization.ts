@@ -150,7 +150,7 @@ const make = Effect.gen(function* () {
   }
   const { clients, codes, devices, tenants } = dependencies
   return {
-    check: ConsentRequests.checking(clients),
+    check: ConsentRequests.makeCheck(clients),
     consent: codes.issue,
     exchange: TokenEndpoint.exchanging(dependencies),
     beginDevice: beginningDevice(dependencies),

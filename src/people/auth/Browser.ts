@@ -111,7 +111,7 @@ const make = Effect.gen(function* () {
     consolePages: ConsoleReturn.make({ public_url }),
     state: BrowserState.make(secret, public_url)
   }
-  const limited = limiting(dependencies)
+  const limited = makeLimited(dependencies)
   return {
     authorize: limited("authorize", ConsentPages.authorize(dependencies)),
     decide: limited("authorize", ConsentPages.decide(dependencies)),
@@ -127,7 +127,7 @@ const make = Effect.gen(function* () {
   } satisfies BrowserContract
 })
 
-const limiting =
+const makeLimited =
   ({ limits }: Dependencies) =>
   (name: RateLimitName, handle: (request: Request) => Effect.Effect<Response>) =>
   (request: Request): Effect.Effect<Response> =>

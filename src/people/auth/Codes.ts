@@ -22,7 +22,7 @@ const lifetime = Duration.toMillis(Duration.minutes(1))
 /** How long an expired code's row is retained, to detect a replay. */
 const retention = Duration.toMillis(Duration.days(1))
 /** The maximum number of codes retained per account, including used codes. */
-const keptMax = 100
+const codesMax = 100
 
 export interface Code {
   readonly hash: string
@@ -57,7 +57,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
       expires_at: now + lifetime
     }
     const surplus = sql`SELECT hash FROM tollgate_auth_codes WHERE account_id = ${account_id}
-      ORDER BY expires_at DESC LIMIT 1000 OFFSET ${sql.literal(String(keptMax - 1))}`
+      ORDER BY expires_at DESC LIMIT 1000 OFFSET ${sql.literal(String(codesMax - 1))}`
     yield* Statements.write(
       writer,
       statement(sql`DELETE FROM tollgate_auth_codes WHERE expires_at < ${now - retention}`),

@@ -16,7 +16,7 @@ import type { SignedIn } from "./BrowserState.ts"
 import { signedInAt } from "./BrowserState.ts"
 import { back, formOf, html, queryOf, redirect, tooLong } from "./PageReply.ts"
 import * as Pages from "./Pages.ts"
-import { decidedBy, proofOf, signedInBy, signInFirst } from "./ProviderSignIn.ts"
+import { findSubmitter, proofOf, readSignIn, signInFirst } from "./ProviderSignIn.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -25,11 +25,11 @@ export const authorize =
   (http) => {
     const query = queryOf(http)
     const request = requestIn(query)
-    return checked(dependencies, request, (consentRequest) =>
+    return withValidRequest(dependencies, request, (consentRequest) =>
       Effect.gen(function* () {
         const unsupported = refusalOfOptions(query)
         if (unsupported !== undefined) return refusedBack(dependencies, consentRequest, unsupported)
-        const person = yield* signedInBy(dependencies, http)
+        const person = yield* readSignIn(dependencies, http)
         const isFresh = person !== undefined && (yield* isFreshFor(query, person.who))
         if (promptsIn(query).includes("none")) {
           const none = isFresh
@@ -38,7 +38,7 @@ export const authorize =
           return refusedBack(dependencies, consentRequest, none)
         }
         return isFresh
-          ? yield* ask(dependencies, consentRequest, request, person.cookie, person.who)
+          ? yield* requestConsent(dependencies, consentRequest, request, person.cookie, person.who)
           : yield* signInFirst(dependencies, `authorize?${queryText(request)}`, consentRequest.client.name)
       })
     )
@@ -76,9 +76,9 @@ export const decide = (dependencies: Dependencies): BrowserContract["decide"] =>
     const { authorization, info } = dependencies
     const form = yield* formOf(http)
     if (!form.has("proof") && !form.has("decision")) return asGet(dependencies, form)
-    const who = yield* decidedBy(dependencies, http, form)
+    const who = yield* findSubmitter(dependencies, http, form)
     if (who === undefined) return html(400, Pages.wrong(tooLong))
-    return yield* checked(dependencies, requestIn(form), (consentRequest) => {
+    return yield* withValidRequest(dependencies, requestIn(form), (consentRequest) => {
       const { redirect_uri, state } = consentRequest
       const answer = { state, iss: info.public_url }
       return form.get("decision") === "allow"
@@ -115,14 +115,14 @@ const refusedBack = (
 ): Response => back(redirect_uri, { error, error_description, state, iss: info.public_url })
 
 /** Calls `then` if the request is valid. Otherwise responds with the error. */
-const checked = <A>(
+const withValidRequest = <A>(
   dependencies: Dependencies,
   request: AuthorizationRequest,
   then: (consentRequest: ConsentRequest) => Effect.Effect<Response, A>
 ) =>
   Effect.matchEffect(dependencies.authorization.check(request), {
     onFailure: (problem) =>
-      refused(
+      redirectError(
         dependencies,
         request,
         problem._tag === "InvalidScope"
@@ -136,7 +136,7 @@ const checked = <A>(
   })
 
 /** Redirects with the error to the application's redirect URI if that URI is registered. Otherwise shows a page. */
-const refused = Effect.fnUntraced(function* (
+const redirectError = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   { client_id, redirect_uri, state }: AuthorizationRequest,
   error: string,
@@ -150,7 +150,7 @@ const refused = Effect.fnUntraced(function* (
 
 // ---- the consent page ---------------------------------------------------------------------------------------------------
 
-const ask = Effect.fnUntraced(function* (
+const requestConsent = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   { client, grant, redirect_uri }: ConsentRequest,
   request: AuthorizationRequest,

@@ -10,7 +10,7 @@ import { ClientIdNotFound, ClientIdRequired, InvalidScope } from "./Problems.ts"
 
 const nonceMax = 1_000
 
-export const checking = (clients: ClientsContract): AuthorizationContract["check"] =>
+export const makeCheck = (clients: ClientsContract): AuthorizationContract["check"] =>
   Effect.fn("Authorization.check")(function* (request) {
     const { client_id, code_challenge, code_challenge_method, nonce, redirect_uri, response_type, state } = request
     const { scope = "" } = request

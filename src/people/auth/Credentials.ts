@@ -88,7 +88,7 @@ const make = Effect.gen(function* () {
     if (authorization === undefined || authorization === "") return new MissingAuthorization()
     const bearer = bearerOf(authorization)
     if (!looksLikeToken(bearer)) return new InvalidToken({ is_key: isKeyOf(service, bearer) })
-    return Effect.flatMap(byToken(bearer), (holder) => allowed(holder, demand))
+    return Effect.flatMap(byToken(bearer), (holder) => authorize(holder, demand))
   }
 
   const apiKey: CredentialsContract["apiKey"] = (authorization) =>
@@ -100,7 +100,7 @@ const make = Effect.gen(function* () {
     if (!looksLikeToken(bearer)) return byKey(bearer)
     return Effect.flatMap(
       Effect.mapError(byToken(bearer), () => new InvalidKeyFormat()),
-      (holder) => allowed(holder, demand)
+      (holder) => authorize(holder, demand)
     )
   }
 
@@ -126,7 +126,7 @@ interface Holder {
   readonly grant: Grant
 }
 
-interface Cached extends Holder {
+interface CachedToken extends Holder {
   readonly until: number
   readonly mark: Mark
 }
@@ -144,7 +144,7 @@ const cachedMax = 50_000
 const tokenReader = (dependencies: TokenDependencies) => {
   const { clock } = dependencies
   /** A plain map, because every call with a token reads it, and reads of Effect's `Cache` allocate. */
-  const cache = new Map<string, Cached>()
+  const cache = new Map<string, CachedToken>()
   return (bearer: string): Effect.Effect<Holder, InvalidToken> =>
     Effect.suspend(() => {
       const now = clock.unsafeCurrentTimeMillis()
@@ -157,7 +157,7 @@ const tokenReader = (dependencies: TokenDependencies) => {
 
 const verify = Effect.fnUntraced(function* (
   { belonging, sessions, tenants, tokens }: TokenDependencies,
-  cache: Map<string, Cached>,
+  cache: Map<string, CachedToken>,
   jwt: string,
   now: number
 ) {
@@ -178,17 +178,17 @@ const verify = Effect.fnUntraced(function* (
   })
   if (cache.size >= cachedMax) cache.delete(cache.keys().next().value!)
   const until = Math.min(expires_at, now + Duration.toMillis(cacheLifetime))
-  const cached: Cached = { caller, grant, until, mark }
+  const cached: CachedToken = { caller, grant, until, mark }
   cache.set(jwt, cached)
   return cached
 })
 
-const allowed = ({ caller, grant }: Holder, demand: Demand): Effect.Effect<Caller, InsufficientScope> => {
-  if (demand !== "sign_in") return includes(grant, demand) ? Effect.succeed(caller) : lacking(demand)
+const authorize = ({ caller, grant }: Holder, demand: Demand): Effect.Effect<Caller, InsufficientScope> => {
+  if (demand !== "sign_in") return includes(grant, demand) ? Effect.succeed(caller) : missingScope(demand)
   return caller.team_first ? notSignedIn : Effect.succeed(caller)
 }
 
-const lacking = (scope: Demand): InsufficientScope =>
+const missingScope = (scope: Demand): InsufficientScope =>
   new InsufficientScope({
     message: `this application may not call this route; its token must contain the scope ${scope}`,
     scope

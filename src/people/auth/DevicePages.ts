@@ -8,7 +8,7 @@ import type { SignedIn } from "./BrowserState.ts"
 import { shownUserCode } from "./Devices.ts"
 import { formOf, html, queryOf, tooLong } from "./PageReply.ts"
 import * as Pages from "./Pages.ts"
-import { decidedBy, proofOf, signedInBy, signInFirst } from "./ProviderSignIn.ts"
+import { findSubmitter, proofOf, readSignIn, signInFirst } from "./ProviderSignIn.ts"
 
 export const device = (dependencies: Dependencies): BrowserContract["device"] =>
   Effect.fnUntraced(function* (http) {
@@ -17,7 +17,7 @@ export const device = (dependencies: Dependencies): BrowserContract["device"] =>
     const user_code = shownUserCode(queryOf(http).get("user_code") ?? "")
     if (user_code === "") return html(200, Pages.deviceCode(form))
     // Only signed-in users may try codes.
-    const person = yield* signedInBy(dependencies, http)
+    const person = yield* readSignIn(dependencies, http)
     if (person === undefined) {
       return yield* signInFirst(dependencies, `device?${new URLSearchParams({ user_code })}`, undefined)
     }
@@ -54,7 +54,7 @@ const ask = Effect.fnUntraced(function* (
 export const decideDevice = (dependencies: Dependencies): BrowserContract["decideDevice"] =>
   Effect.fnUntraced(function* (http) {
     const form = yield* formOf(http)
-    const who = yield* decidedBy(dependencies, http, form)
+    const who = yield* findSubmitter(dependencies, http, form)
     if (who === undefined) return html(400, Pages.wrong(tooLong))
     const decision = form.get("decision") === "allow" ? "allow" : "deny"
     const decided = dependencies.authorization.decideDevice(who, form.get("user_code") ?? "", decision)

@@ -75,7 +75,7 @@ export const make = (sql: SqlClient, writer: WriterContract, secret: DeploymentS
   return {
     begin: (client_id: string, grant: Grant) => begin(dependencies, client_id, grant),
     /** Finds the undecided, unexpired device that is waiting for this user code. */
-    waiting: (user_code: string) => waiting(dependencies, user_code),
+    waiting: (user_code: string) => findWaiting(dependencies, user_code),
     /** Records a decision. Returns `false` if no device is waiting for this code. */
     decide: (user_code: string, person: Pick<Caller, "account_id" | "tenant_id">, decision: "allow" | "deny") =>
       decide(dependencies, user_code, person, decision),
@@ -115,7 +115,7 @@ const begin = ({ secret, sql, writer }: Dependencies, client_id: string, grant: 
   return attempt
 }
 
-const waiting = Effect.fnUntraced(function* ({ secret, sql }: Dependencies, user_code: string) {
+const findWaiting = Effect.fnUntraced(function* ({ secret, sql }: Dependencies, user_code: string) {
   const now = yield* Clock.currentTimeMillis
   const [row] = yield* Effect.orDie(
     sql<{ client_id: string; scope: string }>`SELECT client_id, scope FROM tollgate_auth_device_codes

@@ -29,7 +29,7 @@ import { ClientIdNotFound, ClientIdRequired, OAuthRefusal, UnsupportedGrantType 
 import { Sessions } from "./Sessions.ts"
 import { SigningKeys } from "./SigningKeys.ts"
 
-interface Received<Payload> {
+interface RequestParts<Payload> {
   readonly payload: Payload
   readonly request: HttpServerRequest.HttpServerRequest
 }
@@ -56,7 +56,7 @@ export const AuthHttp = HttpApiBuilder.group(
     const limits = yield* RateLimits
 
     const signIn = (provider: ProviderName) =>
-      Effect.fnUntraced(function* ({ payload, request }: Received<typeof SignInRequest.Type>) {
+      Effect.fnUntraced(function* ({ payload, request }: RequestParts<typeof SignInRequest.Type>) {
         yield* limits.take("sign_in", request)
         const client_id = yield* knownClient(payload.client_id)
         const person = yield* identity.verify(provider, payload)
@@ -66,7 +66,7 @@ export const AuthHttp = HttpApiBuilder.group(
         return envelope({ account_created: created, token_response: pair })
       })
 
-    const refresh = Effect.fnUntraced(function* ({ payload, request }: Received<typeof RefreshRequest.Type>) {
+    const refresh = Effect.fnUntraced(function* ({ payload, request }: RequestParts<typeof RefreshRequest.Type>) {
       yield* limits.take("token", request)
       const { grant_type = "refresh_token", refresh_token, tenant_id } = payload
       if (grant_type !== "refresh_token") {
@@ -116,12 +116,12 @@ export const OAuthHttp = HttpApiBuilder.group(
     const limits = yield* RateLimits
     const { public_url, service_name } = yield* ServiceInfo
     const metadata = metadataOf(public_url)
-    const asForm = answeringForm(limits)
+    const asForm = formHandler(limits)
     return handlers
       .handle("request", ({ payload, request }) =>
         limits.take("authorize", request).pipe(
           Effect.andThen(authorization.check(payload)),
-          Effect.mapError((problem) => named(problem, service_name)),
+          Effect.mapError((problem) => withServiceName(problem, service_name)),
           Effect.map((consentRequest) => envelope(consentable(consentRequest)))
         )
       )
@@ -184,7 +184,7 @@ const deviceResponse = ({ device_code, user_code }: Devices.DeviceCodes, public_
 })
 
 /** Handles an OAuth endpoint. It reads JSON or a form and responds with JSON or an empty body. Most errors contain the codes of RFC 6749 or 8628. */
-const answeringForm =
+const formHandler =
   (limits: RateLimitsContract) =>
   (limit: RateLimitName, answer: (form: OAuthForm) => Effect.Effect<object | void, OAuthRefusal | BooksUnavailable>) =>
   ({ request }: { readonly request: HttpServerRequest.HttpServerRequest }) =>
@@ -239,7 +239,7 @@ const readFields = Schema.decodeUnknownEither(
 )
 
 /** Adds the service's name to the message of `ClientIdRequired`; returns any other problem unchanged. */
-const named = <E extends { readonly _tag: string }>(problem: E, service_name: string): E | ClientIdRequired =>
+const withServiceName = <E extends { readonly _tag: string }>(problem: E, service_name: string): E | ClientIdRequired =>
   problem._tag === "ClientIdRequired"
     ? new ClientIdRequired({ message: `${service_name} client ID is required` })
     : problem
@@ -254,7 +254,7 @@ export const ConsentHttp = HttpApiBuilder.group(
       Effect.gen(function* () {
         const person = yield* CurrentCaller
         const consentRequest = yield* Effect.mapError(authorization.check(payload), (problem) =>
-          named(problem, service_name)
+          withServiceName(problem, service_name)
         )
         const code = yield* storable(authorization.consent(person, consentRequest))
         return envelope({ code, state: consentRequest.state ?? null, redirect_uri: consentRequest.redirect_uri })

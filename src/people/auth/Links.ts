@@ -25,7 +25,7 @@ export const emailProvider = "email"
 
 export const linkLifetime = Duration.minutes(15)
 /** The rate limit window per address, in milliseconds. */
-const counted = Duration.toMillis(Duration.hours(1))
+const rateWindow = Duration.toMillis(Duration.hours(1))
 /** The maximum number of links per address in this window. */
 const perAddress = 5
 
@@ -35,7 +35,7 @@ export interface Destination {
   readonly page: string
 }
 
-export interface Followed {
+export interface VerifiedLink {
   readonly identity: VerifiedIdentity
   readonly destination: Destination
 }
@@ -59,9 +59,9 @@ interface Dependencies {
 
 export const make = (dependencies: Dependencies) => ({
   /** Requests a link. Returns a cookie for the browser that may follow the link, or `undefined` if the address has reached its limit. */
-  request: requesting(dependencies),
+  request: makeRequest(dependencies),
   /** Follows a link. If the link cannot be used, returns the reason and leaves the link unspent. */
-  follow: following(dependencies)
+  follow: makeFollow(dependencies)
 })
 
 export type Links = ReturnType<typeof make>
@@ -79,7 +79,7 @@ export const identityOf = (email: string): VerifiedIdentity => ({
   name: email.slice(0, email.lastIndexOf("@"))
 })
 
-const requesting = ({ info, outbox, registration, secret, sql, writer }: Dependencies) =>
+const makeRequest = ({ info, outbox, registration, secret, sql, writer }: Dependencies) =>
   Effect.fn("Links.request")(function* (
     email: string,
     destination: Destination
@@ -99,11 +99,11 @@ const requesting = ({ info, outbox, registration, secret, sql, writer }: Depende
     const comes = yield* registration.mayCome(identityOf(email))
     const stored = yield* Statements.tryWrite(
       writer,
-      statement(sql`DELETE FROM tollgate_auth_links WHERE expires_at < ${now - counted}`),
+      statement(sql`DELETE FROM tollgate_auth_links WHERE expires_at < ${now - rateWindow}`),
       statement(
         sql`INSERT INTO tollgate_auth_links (token_hash, browser_hash, email, destination, created_at, expires_at)
           SELECT ${row.token_hash}, ${row.browser_hash}, ${email}, ${row.destination}, ${now}, ${row.expires_at}
-          WHERE (SELECT count(*) FROM tollgate_auth_links WHERE email = ${email} AND created_at > ${now - counted})
+          WHERE (SELECT count(*) FROM tollgate_auth_links WHERE email = ${email} AND created_at > ${now - rateWindow})
             < ${perAddress} RETURNING token_hash`,
         1
       ),
@@ -125,11 +125,11 @@ const letterOf = (email: string, token: string, key: string, { public_url, servi
   ].join("\n\n")
 })
 
-const following = ({ secret, sql, writer }: Dependencies) =>
+const makeFollow = ({ secret, sql, writer }: Dependencies) =>
   Effect.fn("Links.follow")(function* (
     token: string,
     cookie: string | undefined
-  ): Effect.fn.Return<Followed | "expired" | "other_browser", BooksUnavailable> {
+  ): Effect.fn.Return<VerifiedLink | "expired" | "other_browser", BooksUnavailable> {
     const now = yield* Clock.currentTimeMillis
     const hash = tokenHash(secret, token)
     const [row] = yield* Effect.orDie(

@@ -180,7 +180,7 @@ const intoConsole = (
 // ---- a browser that has signed in ---------------------------------------------------------------------------------------
 
 /** Finds the signed-in user and the cookie that proves the sign-in, if any. */
-export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, http: Request) {
+export const readSignIn = Effect.fnUntraced(function* ({ state }: Dependencies, http: Request) {
   const cookie = http.cookies[state.cookieName]
   const who = yield* state.open("signed-in", cookie)
   return who === undefined || cookie === undefined ? undefined : { who, cookie }
@@ -193,12 +193,12 @@ export const signedInBy = Effect.fnUntraced(function* ({ state }: Dependencies, 
 export const proofOf = ({ secret }: Dependencies, cookie: string): string => secret.hash("browser", cookie)
 
 /** Finds the user who submitted the form. Returns `undefined` unless the form comes from one of the service's pages. */
-export const decidedBy = Effect.fnUntraced(function* (
+export const findSubmitter = Effect.fnUntraced(function* (
   dependencies: Dependencies,
   http: Request,
   form: URLSearchParams
 ): Effect.fn.Return<SignedIn | undefined> {
-  const person = yield* signedInBy(dependencies, http)
+  const person = yield* readSignIn(dependencies, http)
   const proof = form.get("proof") ?? ""
   return person !== undefined && isSame(proof, proofOf(dependencies, person.cookie)) ? person.who : undefined
 })

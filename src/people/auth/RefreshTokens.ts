@@ -61,13 +61,17 @@ const formatOf = (secret: DeploymentSecretContract) => {
 export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
   const { familyIn, hashOf, newToken } = formatOf(secret)
 
-  const inserted = (row: Omit<Row, "used_at" | keyof Omit<Refreshable, "family_id" | "tenant_id" | "expires_at">>) =>
-    statement(sql`INSERT INTO tollgate_auth_refresh_tokens ${sql.insert({ ...row, used_at: null })}`)
+  const insertStatement = (
+    row: Omit<Row, "used_at" | keyof Omit<Refreshable, "family_id" | "tenant_id" | "expires_at">>
+  ) => statement(sql`INSERT INTO tollgate_auth_refresh_tokens ${sql.insert({ ...row, used_at: null })}`)
 
   /** Creates a sign-in's first token, with the statement that inserts it. */
   const issue = (family_id: string, tenant_id: TenantId, now: number) => {
     const token = newToken(family_id)
-    return { token, stored: inserted({ hash: hashOf(token), family_id, tenant_id, expires_at: expiryOf(now, now) }) }
+    return {
+      token,
+      stored: insertStatement({ hash: hashOf(token), family_id, tenant_id, expires_at: expiryOf(now, now) })
+    }
   }
 
   const find = (token: string): Effect.Effect<Refreshable | undefined> => {
@@ -101,7 +105,7 @@ export const make = (sql: SqlClient, secret: DeploymentSecretContract) => {
               sql`UPDATE tollgate_auth_refresh_tokens SET used_at = ${now} WHERE ${usable} RETURNING family_id`,
               1
             ),
-            inserted(row)
+            insertStatement(row)
           ]
         : [
             statement(

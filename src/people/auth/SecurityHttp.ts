@@ -18,13 +18,13 @@ import * as Security from "../credentials/Security.ts"
 import { Credentials } from "./Credentials.ts"
 
 // Reads the header directly, because the platform's decoder does not distinguish a missing header from an empty one.
-const headed = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }): Headed => ({
+const requestHeaders = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }): Headed => ({
   header: (name) => headers[name]
 }))
 const authorizationIn = (request: Headed): string | undefined => request.header("authorization")
 
 /** Returns the `Authorization` header or, if it is missing or empty, `x-api-key` as a bearer token. */
-const eitherIn = (request: Headed): string | undefined => {
+const keyOrTokenIn = (request: Headed): string | undefined => {
   const authorization = authorizationIn(request)
   const key = request.header("x-api-key")
   return (authorization ?? "") === "" && key !== undefined && key !== "" ? `Bearer ${key}` : authorization
@@ -33,37 +33,42 @@ const eitherIn = (request: Headed): string | undefined => {
 type TokenProblem = MissingAuthorization | InvalidToken | InsufficientScope
 
 /** Middleware for user tokens. `E` lists its additional errors. */
-interface Way<Self, E> extends Context.Tag<
+interface TokenMiddleware<Self, E> extends Context.Tag<
   Self,
-  { readonly user_token: (bearer: Redacted.Redacted) => Ask<TokenProblem | E> }
+  { readonly user_token: (bearer: Redacted.Redacted) => CallerEffect<TokenProblem | E> }
 > {
   readonly demand: Demand
 }
-type Ask<E> = Effect.Effect<Caller, E, HttpRouter.HttpRouter.Provided>
+type CallerEffect<E> = Effect.Effect<Caller, E, HttpRouter.HttpRouter.Provided>
 
-const answered = <Self, E>(way: Way<Self, E>, then: (caller: Caller) => Ask<E>) =>
+const userTokenLayer = <Self, E>(
+  tokenMiddleware: TokenMiddleware<Self, E>,
+  then: (caller: Caller) => CallerEffect<E>
+) =>
   Layer.effect(
-    way,
+    tokenMiddleware,
     Effect.map(Credentials, ({ userToken }) => ({
       user_token: () =>
         Effect.flatMap(
-          remembered(Effect.flatMap(headed, (request) => userToken(authorizationIn(request), way.demand))),
+          remembered(
+            Effect.flatMap(requestHeaders, (request) => userToken(authorizationIn(request), tokenMiddleware.demand))
+          ),
           then
         )
     }))
   )
 
-const anywhere = (caller: Caller) => Effect.succeed(caller)
+const anyTenant = (caller: Caller) => Effect.succeed(caller)
 
-const ofPath =
+const matchingPath =
   <E>(mismatch: () => E) =>
-  (caller: Caller): Ask<E> =>
+  (caller: Caller): CallerEffect<E> =>
     Effect.flatMap(HttpRouter.RouteContext, ({ params }) =>
       params["tenant_id"] === caller.tenant_id ? Effect.succeed(caller) : Effect.fail(mismatch())
     )
-const ofTenant = ofPath(() => new TenantMismatch())
+const matchingTenant = matchingPath(() => new TenantMismatch())
 
-const anywhereWays = [
+const anyTenantTokens = [
   Security.ProfileToken,
   Security.CallsToken,
   Security.TransfersToken,
@@ -73,33 +78,33 @@ const anywhereWays = [
 ]
 
 export const SecurityHttp = Layer.mergeAll(
-  answered(Security.ProfileToken, anywhere),
-  answered(Security.CallsToken, anywhere),
-  answered(Security.TransfersToken, anywhere),
-  answered(Security.BillingToken, anywhere),
-  answered(Security.OrganizationToken, anywhere),
-  answered(Security.SignInToken, anywhere),
-  answered(Security.TenantCallsToken, ofTenant),
-  answered(Security.TenantBillingToken, ofTenant),
-  answered(Security.TenantKeysToken, ofTenant),
-  answered(Security.TenantTransfersToken, ofTenant),
-  answered(
+  userTokenLayer(Security.ProfileToken, anyTenant),
+  userTokenLayer(Security.CallsToken, anyTenant),
+  userTokenLayer(Security.TransfersToken, anyTenant),
+  userTokenLayer(Security.BillingToken, anyTenant),
+  userTokenLayer(Security.OrganizationToken, anyTenant),
+  userTokenLayer(Security.SignInToken, anyTenant),
+  userTokenLayer(Security.TenantCallsToken, matchingTenant),
+  userTokenLayer(Security.TenantBillingToken, matchingTenant),
+  userTokenLayer(Security.TenantKeysToken, matchingTenant),
+  userTokenLayer(Security.TenantTransfersToken, matchingTenant),
+  userTokenLayer(
     Security.TenantUsageToken,
-    ofPath(() => new TenantMismatchUsage())
+    matchingPath(() => new TenantMismatchUsage())
   ),
   Layer.effect(
     Authentication,
     Effect.map(Credentials, ({ apiKey, keyOrToken, rememberedKey, userToken }) => {
       /** Returns a cached key's caller synchronously. Most keys are cached. */
-      const soon = (authorization: string | undefined) => {
+      const authenticate = (authorization: string | undefined) => {
         const caller = rememberedKey(authorization)
         return caller === undefined ? keyOrToken(authorization) : Effect.succeed(caller)
       }
       return new Map<string, Authenticate>([
-        [Security.KeyOrToken.key, (request) => soon(authorizationIn(request))],
-        [Security.KeyOrTokenEitherHeader.key, (request) => soon(eitherIn(request))],
+        [Security.KeyOrToken.key, (request) => authenticate(authorizationIn(request))],
+        [Security.KeyOrTokenEitherHeader.key, (request) => authenticate(keyOrTokenIn(request))],
         [Security.ApiKey.key, (request) => apiKey(authorizationIn(request))],
-        ...anywhereWays.map((way): [string, Authenticate] => [
+        ...anyTenantTokens.map((way): [string, Authenticate] => [
           way.key,
           (request) => userToken(authorizationIn(request), way.demand)
         ])
@@ -109,7 +114,8 @@ export const SecurityHttp = Layer.mergeAll(
   Layer.effect(
     Security.KeyOrToken,
     Effect.map(Credentials, ({ keyOrToken }) => ({
-      user_token_or_api_key: () => remembered(Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request))))
+      user_token_or_api_key: () =>
+        remembered(Effect.flatMap(requestHeaders, (request) => keyOrToken(authorizationIn(request))))
     }))
   ),
   Layer.effect(
@@ -117,21 +123,23 @@ export const SecurityHttp = Layer.mergeAll(
     Effect.map(Credentials, ({ keyOrToken }) => ({
       user_token_or_api_key: () =>
         remembered(
-          Effect.flatMap(headed, (request) => keyOrToken(authorizationIn(request), Security.KeyOrTokenOfKeys.demand))
+          Effect.flatMap(requestHeaders, (request) =>
+            keyOrToken(authorizationIn(request), Security.KeyOrTokenOfKeys.demand)
+          )
         )
     }))
   ),
   Layer.effect(
     Security.KeyOrTokenEitherHeader,
     Effect.map(Credentials, ({ keyOrToken }) => {
-      const caller = remembered(Effect.flatMap(headed, (request) => keyOrToken(eitherIn(request))))
+      const caller = remembered(Effect.flatMap(requestHeaders, (request) => keyOrToken(keyOrTokenIn(request))))
       return { user_token_or_api_key: () => caller, x_api_key: () => caller }
     })
   ),
   Layer.effect(
     Security.ApiKey,
     Effect.map(Credentials, ({ apiKey }) => ({
-      api_key: () => remembered(Effect.flatMap(headed, (request) => apiKey(authorizationIn(request))))
+      api_key: () => remembered(Effect.flatMap(requestHeaders, (request) => apiKey(authorizationIn(request))))
     }))
   )
 )

@@ -127,8 +127,8 @@ const make = Effect.gen(function* () {
     tenants: yield* Tenants,
     refreshTokens: RefreshTokens.make(sql, yield* DeploymentSecret)
   }
-  const openBeside = openingBeside(dependencies)
-  const end = endingOne(dependencies)
+  const openBeside = makeOpenBeside(dependencies)
+  const end = makeEnd(dependencies)
   return {
     // Without a statement in `beside`, nothing can fail.
     open: (signIn) =>
@@ -137,18 +137,18 @@ const make = Effect.gen(function* () {
         (pair) => pair!
       ),
     openBeside: (signIn, beside) => openBeside(signIn, (family) => [beside(family)]),
-    begin: beginning(dependencies),
+    begin: makeBegin(dependencies),
     end,
-    ofAccount: listing(sql),
-    endAll: endingEach(dependencies),
+    ofAccount: makeList(sql),
+    endAll: makeEndAll(dependencies),
     endingAll: (account) => Families.endingAll(sql, account),
     isLive: (family) =>
       Effect.map(
         Effect.orDie(sql`SELECT 1 FROM tollgate_auth_families WHERE id = ${family} AND revoked_at IS NULL`),
         (rows) => rows.length > 0
       ),
-    refresh: refreshing(dependencies, end),
-    revoke: revoking(dependencies, end)
+    refresh: makeRefresh(dependencies, end),
+    revoke: makeRevoke(dependencies, end)
   } satisfies SessionsContract
 })
 
@@ -156,7 +156,7 @@ const ofAccount = (sql: SqlClient, account: AccountId): Fragment => sql`account_
 
 // ---- opening ------------------------------------------------------------------------------------------------------------
 
-const inserted = (sql: SqlClient, signIn: SignIn, id: string, signed_in_at: number): Statement => {
+const insertStatement = (sql: SqlClient, signIn: SignIn, id: string, signed_in_at: number): Statement => {
   const { account_id, client_id, grant, team_first } = signIn
   const row = { id, account_id, client_id, team_first: team_first ? 1 : 0, scope: toRow(grant), signed_in_at }
   return statement(sql`INSERT INTO tollgate_auth_families ${sql.insert({ ...row, revoked_at: null })}`)
@@ -191,12 +191,12 @@ const write = Effect.fnUntraced(function* (
     ...beside,
     ...Families.ending(sql, idle(sql, account_id, now)),
     ...Families.ending(sql, oldest),
-    inserted(sql, signIn, family, now)
+    insertStatement(sql, signIn, family, now)
   )
   return yield* isFull ? afterCommit(written, belonging.changed(account_id)) : written
 })
 
-const beginning = (dependencies: Dependencies): SessionsContract["begin"] =>
+const makeBegin = (dependencies: Dependencies): SessionsContract["begin"] =>
   Effect.fn("Sessions.begin")(function* (signIn) {
     const now = yield* Clock.currentTimeMillis
     const family = Ids.at("fam", now)
@@ -204,7 +204,7 @@ const beginning = (dependencies: Dependencies): SessionsContract["begin"] =>
     return family
   })
 
-const openingBeside = (dependencies: Dependencies) =>
+const makeOpenBeside = (dependencies: Dependencies) =>
   Effect.fn("Sessions.openBeside")(function* (
     signIn: SignIn,
     beside: (family: string) => ReadonlyArray<Statement>
@@ -229,7 +229,7 @@ const pairOf = (tokens: TokensContract, signIn: SignIn, family: string, refresh_
 
 // ---- refreshing ---------------------------------------------------------------------------------------------------------
 
-const refreshing = (
+const makeRefresh = (
   { refreshTokens, tenants, tokens, writer }: Dependencies,
   end: SessionsContract["end"]
 ): SessionsContract["refresh"] =>
@@ -257,13 +257,13 @@ const refreshing = (
 
 // ---- ending -------------------------------------------------------------------------------------------------------------
 
-const endingOne = ({ belonging, sql, writer }: Dependencies): SessionsContract["end"] =>
+const makeEnd = ({ belonging, sql, writer }: Dependencies): SessionsContract["end"] =>
   Effect.fnUntraced(function* (account, family) {
     const ended = Statements.write(writer, ...Families.ending(sql, sql`id = ${family}`))
     yield* afterCommit(ended, belonging.changed(account))
   })
 
-const endingEach = ({ belonging, sql, writer }: Dependencies): SessionsContract["endAll"] =>
+const makeEndAll = ({ belonging, sql, writer }: Dependencies): SessionsContract["endAll"] =>
   Effect.fn("Sessions.endAll")(function* (account, beside) {
     const all = ofAccount(sql, account)
     const [open] = yield* Effect.orDie(
@@ -275,14 +275,14 @@ const endingEach = ({ belonging, sql, writer }: Dependencies): SessionsContract[
     return count
   })
 
-const revoking = ({ refreshTokens }: Dependencies, end: SessionsContract["end"]): SessionsContract["revoke"] =>
+const makeRevoke = ({ refreshTokens }: Dependencies, end: SessionsContract["end"]): SessionsContract["revoke"] =>
   Effect.fn("Sessions.revoke")(function* (token, client_id) {
     const found = yield* refreshTokens.find(token)
     if (found === undefined || (client_id !== undefined && found.client_id !== client_id)) return
     yield* end(found.account_id, found.family_id)
   })
 
-const listing = (sql: SqlClient): SessionsContract["ofAccount"] =>
+const makeList = (sql: SqlClient): SessionsContract["ofAccount"] =>
   Effect.fn("Sessions.ofAccount")(function* (account) {
     const since = (yield* Clock.currentTimeMillis) - Duration.toMillis(familyLifetime)
     const rows = yield* sql<Omit<OpenSignIn, "application"> & { readonly team_first: number }>`

@@ -92,7 +92,7 @@ interface KeySet {
 const make = Effect.gen(function* () {
   const dependencies: Dependencies = { sql: yield* SqlClient, writer: yield* Writer, secret: yield* DeploymentSecret }
   const { sql } = dependencies
-  if ((yield* stored(sql)).length === 0) yield* generate(dependencies, undefined)
+  if ((yield* readKeyRows(sql)).length === 0) yield* generate(dependencies, undefined)
   let keys = yield* load(dependencies)
   const reload = Effect.map(load(dependencies), (loaded) => {
     keys = loaded
@@ -130,7 +130,7 @@ const make = Effect.gen(function* () {
   } satisfies SigningKeysContract
 })
 
-const stored = (sql: SqlClient) =>
+const readKeyRows = (sql: SqlClient) =>
   Effect.orDie(sql<Row>`SELECT kid, public, sealed, created_at FROM tollgate_auth_signing_keys
     ORDER BY created_at DESC, kid`)
 
@@ -153,7 +153,7 @@ const generate = Effect.fnUntraced(function* (
 })
 
 const load = Effect.fnUntraced(function* ({ secret, sql }: Dependencies): Effect.fn.Return<KeySet> {
-  const all = yield* stored(sql)
+  const all = yield* readKeyRows(sql)
   const now = yield* Clock.currentTimeMillis
   const isRetired = (i: number) => i > 0 && all[i - 1]!.created_at <= now - retirement
   const published = all.filter((_, i) => !isRetired(i)).map((row) => JSON.parse(row.public) as JWK)

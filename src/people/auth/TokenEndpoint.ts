@@ -115,7 +115,7 @@ const byDevice = Effect.fnUntraced(function* (
   }
   if (row.expires_at <= now) return yield* OAuthRefusal.of("expired_token", "the codes have expired; start again")
   if (decision === "deny") return yield* OAuthRefusal.of("access_denied", "the user denied access")
-  if (account_id === null || tenant_id === null) return yield* undecided(dependencies, row)
+  if (account_id === null || tenant_id === null) return yield* pendingError(dependencies, row)
   if (yield* tenants.isSuspended(account_id)) {
     return yield* OAuthRefusal.of("access_denied", new AccountSuspended().body.error)
   }
@@ -125,7 +125,7 @@ const byDevice = Effect.fnUntraced(function* (
   return tokens ?? (yield* invalidGrant())
 })
 
-const undecided = Effect.fnUntraced(function* ({ devices }: Dependencies, row: DeviceRow) {
+const pendingError = Effect.fnUntraced(function* ({ devices }: Dependencies, row: DeviceRow) {
   return (yield* devices.poll(row))
     ? yield* OAuthRefusal.of("slow_down", "wait five seconds longer between requests from now on")
     : yield* OAuthRefusal.of("authorization_pending", "the user has not decided yet")

@@ -7,15 +7,15 @@ export class ContactEmail extends Context.Reference<ContactEmail>()("tollgate/co
   defaultValue: (): string | undefined => undefined
 }) {}
 
-const keptDaysPreset = 180
+const retentionDaysPreset = 180
 
 export class ContactKeptDays extends Context.Reference<ContactKeptDays>()("tollgate/contact/ContactKeptDays", {
-  defaultValue: (): number => keptDaysPreset
+  defaultValue: (): number => retentionDaysPreset
 }) {}
 
 export const fields = {
   contact_email: Schema.optional(NonEmpty),
-  contact_kept_days: Schema.optionalWith(Count, { default: () => keptDaysPreset })
+  contact_kept_days: Schema.optionalWith(Count, { default: () => retentionDaysPreset })
 }
 
 export interface ContactFacts {

@@ -116,14 +116,14 @@ export const attempt = Effect.fnUntraced(function* (
 })
 
 /** Claims an email for an attempt. Returns `false` if another node has claimed it. */
-const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number) => {
+const tryClaim = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number) => {
   const waiting = sql`status = 'waiting' AND attempts = ${attempts}`
   // If an earlier claim has an unknown outcome, a row with these values is this process's own. With several nodes, the row can belong to another
   // node.
-  const taken = sql`(${waiting} OR status = 'sending' AND attempts = ${attempts + 1} AND due_at = ${now})`
+  const isClaimedHere = sql`(${waiting} OR status = 'sending' AND attempts = ${attempts + 1} AND due_at = ${now})`
   const isAlone = servesAlone(sql)
   let state = waiting
-  const taking = Effect.suspend(() =>
+  const claimOnce = Effect.suspend(() =>
     Statements.tryWrite(
       writer,
       statement(
@@ -134,9 +134,9 @@ const take = ({ sql, writer }: Dependencies, { attempts, key }: Row, now: number
     )
   )
   return untilWritten<boolean, never, never>(
-    Effect.tapError(taking, ({ maybe_written }) =>
+    Effect.tapError(claimOnce, ({ maybe_written }) =>
       Effect.sync(() => {
-        if (maybe_written && isAlone) state = taken
+        if (maybe_written && isAlone) state = isClaimedHere
       })
     )
   )
@@ -152,7 +152,7 @@ export const deliver = Effect.fn("Outbox.deliver")(function* (
   if (now - row.created_at > lifetime)
     return yield* end(dependencies, row, "failed", "the email could not be sent within three days", "kept")
   // Claims the email before the first byte is sent, because after a crash no process knows whether the email was sent.
-  return (yield* take(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
+  return (yield* tryClaim(dependencies, row, now)) ? yield* attempt(dependencies, port, row, "kept") : undefined
 }, Effect.uninterruptible)
 
 /** Marks emails as `unknown` if their process died during an attempt that began by `before`. */

@@ -64,7 +64,7 @@ export interface OutboxContract {
 }
 
 /** The timeout of `post` for an attempt. */
-const patience = Duration.seconds(10)
+const postTimeout = Duration.seconds(10)
 /** The maximum number of posted emails waiting for one address. */
 const postedMax = 100
 
@@ -96,11 +96,11 @@ const make = Effect.gen(function* () {
     yield* Delivery.endInterrupted(dependencies, Number.MAX_SAFE_INTEGER)
   const { quota, waker } = dependencies
   return {
-    letter: storing(dependencies, undefined),
-    requiredLetter: storing(dependencies, 1),
+    letter: makeQueueLetter(dependencies, undefined),
+    requiredLetter: makeQueueLetter(dependencies, 1),
     room: quota.room,
     wake: waker.wake,
-    post: posting(dependencies),
+    post: makePost(dependencies),
     jobs: [{ name: loopName, turn: turn(dependencies, mail), waker }]
   } satisfies OutboxContract
 })
@@ -118,7 +118,7 @@ const newRow = Effect.fnUntraced(function* ({ secret }: Dependencies, letter: Le
   return { key, recipient: to, sealed, attempts: 0, created_at, caused_by }
 })
 
-const storing = (dependencies: Dependencies, demanded: number | undefined) =>
+const makeQueueLetter = (dependencies: Dependencies, requiredRows: number | undefined) =>
   Effect.fn("Outbox.letter")(function* (letter: Letter) {
     const { quota, sql } = dependencies
     const row = yield* newRow(dependencies, letter)
@@ -127,7 +127,7 @@ const storing = (dependencies: Dependencies, demanded: number | undefined) =>
         (key, recipient, sealed, status, attempts, due_at, created_at, caused_by)
       SELECT ${key}, ${recipient}, ${sealed}, 'waiting', 0, ${created_at}, ${created_at}, ${caused_by}
       WHERE ${quota.allows(row)} ON CONFLICT (key) DO NOTHING RETURNING key`
-    return statement(inserted, demanded)
+    return statement(inserted, requiredRows)
   })
 
 /** Queues a posted email with the status `sending`. Returns `false` if its address has too many waiting emails or its key exists. */
@@ -143,7 +143,7 @@ const storePosted = ({ sql, writer }: Dependencies, { created_at, key, recipient
 
 // ---- sending emails -----------------------------------------------------------------------------------------------------
 
-const posting = (dependencies: Dependencies): OutboxContract["post"] =>
+const makePost = (dependencies: Dependencies): OutboxContract["post"] =>
   Effect.fn("Outbox.post")(function* (port, letter) {
     const { scope, waker } = dependencies
     const row = yield* newRow(dependencies, letter)
@@ -154,7 +154,7 @@ const posting = (dependencies: Dependencies): OutboxContract["post"] =>
     const sending = yield* Effect.forkIn(Effect.uninterruptible(attempt), scope)
     // Metered calls are uninterruptible, and an uninterruptible wait cannot time out.
     return yield* Effect.timeoutTo(Effect.interruptible(Fiber.join(sending)), {
-      duration: patience,
+      duration: postTimeout,
       onSuccess: (fate): Fate => fate,
       onTimeout: (): Fate => "waiting"
     })
@@ -164,12 +164,12 @@ const loopName = "outbox"
 /** The pause after an iteration that failed to process an email. */
 const afterFailure = Duration.seconds(10)
 /** The maximum duration of an attempt. A mail server that hangs times out long before. */
-const handOverMax = Duration.toMillis(Duration.minutes(5))
+const attemptMax = Duration.toMillis(Duration.minutes(5))
 /** The maximum pause. The loop polls, because a late-confirmed commit queues an email without waking the loop. */
 const pauseMax = Duration.minutes(1)
 /** The maximum number of emails per iteration. Emails are sent concurrently, because a hanging mail server delays each by a minute. */
 const turnMax = 8
-const atOnce = 4
+const concurrencyMax = 4
 
 /** Sends due emails. Returns the pause before the next iteration. */
 const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: MailContract | undefined) {
@@ -180,7 +180,7 @@ const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: Mail
     yield* Sweep.failOld(dependencies, now)
     return pauseMax
   }
-  yield* Delivery.endInterrupted(dependencies, now - handOverMax)
+  yield* Delivery.endInterrupted(dependencies, now - attemptMax)
   const due = yield* sql<Row>`SELECT key, recipient, sealed, attempts, created_at FROM tollgate_mail_outbox
     WHERE status = 'waiting' AND due_at <= ${now} ORDER BY due_at LIMIT ${turnMax}`
   const failed = yield* Loop.each(
@@ -188,12 +188,12 @@ const turn = Effect.fnUntraced(function* (dependencies: Dependencies, port: Mail
     due,
     ({ key }) => key,
     (row) => Delivery.deliver(dependencies, port, row),
-    { concurrency: atOnce }
+    { concurrency: concurrencyMax }
   )
   if (failed > 0) return afterFailure
   const [next] = yield* sql<{
     due_at: number | null
-  }>`SELECT min(CASE status WHEN 'waiting' THEN due_at ELSE due_at + ${handOverMax} END) AS due_at
+  }>`SELECT min(CASE status WHEN 'waiting' THEN due_at ELSE due_at + ${attemptMax} END) AS due_at
     FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')`
   if (next?.due_at == null) return pauseMax
   return Duration.min(pauseMax, Duration.millis(Math.max(0, next.due_at - (yield* Clock.currentTimeMillis))))

@@ -22,7 +22,11 @@ const Bytes = Schema.String.pipe(Schema.pattern(/^[A-Za-z0-9_-]*$/), Schema.maxL
 const Transports = Schema.Array(Schema.Literal("ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"))
 
 /** Refers to a credential in the options. */
-const Named = Schema.Struct({ id: Schema.String, type: Schema.Literal("public-key"), transports: Transports })
+const CredentialDescriptor = Schema.Struct({
+  id: Schema.String,
+  type: Schema.Literal("public-key"),
+  transports: Transports
+})
 
 /** Options for `navigator.credentials.create`. */
 export const CreationOptions = Schema.Struct({
@@ -34,7 +38,7 @@ export const CreationOptions = Schema.Struct({
   timeout: Schema.Int,
   attestation: Schema.Literal("none"),
   /** The user's passkeys. An authenticator that holds one of them does not create another. */
-  excludeCredentials: Schema.Array(Named),
+  excludeCredentials: Schema.Array(CredentialDescriptor),
   authenticatorSelection: Schema.Struct({
     residentKey: Schema.Literal("required"),
     requireResidentKey: Schema.Literal(true),
@@ -56,7 +60,7 @@ export interface RequestOptions extends Schema.Schema.Type<typeof RequestOptions
 const credential = { id: Bytes, rawId: Bytes, type: Schema.Literal("public-key") }
 
 /** The credential that `navigator.credentials.create` returned. */
-export const Created = Schema.Struct({
+export const CreatedCredential = Schema.Struct({
   ...credential,
   response: Schema.Struct({
     clientDataJSON: Bytes,
@@ -64,7 +68,7 @@ export const Created = Schema.Struct({
     transports: Schema.optionalWith(Schema.Array(Schema.String.pipe(Schema.maxLength(20))), { default: () => [] })
   })
 }).annotations({ identifier: "PasskeyCreated" })
-export interface Created extends Schema.Schema.Type<typeof Created> {}
+export interface CreatedCredential extends Schema.Schema.Type<typeof CreatedCredential> {}
 
 /** The credential that `navigator.credentials.get` returned. */
 export const Asserted = Schema.Struct({
@@ -80,7 +84,7 @@ export interface Asserted extends Schema.Schema.Type<typeof Asserted> {}
 
 export const NewPasskey = Schema.Struct({
   name: StoredText.pipe(Schema.minLength(1), Schema.maxLength(100)),
-  credential: Created
+  credential: CreatedCredential
 }).annotations({ identifier: "NewPasskey" })
 export interface NewPasskey extends Schema.Schema.Type<typeof NewPasskey> {}
 

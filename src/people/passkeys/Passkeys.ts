@@ -106,19 +106,19 @@ const make = Effect.gen(function* () {
   }
   return {
     available: dependencies.party !== undefined,
-    list: (account) => listed(dependencies, account),
-    begin: beginning(dependencies),
-    register: registering(dependencies),
-    remove: removing(dependencies),
+    list: (account) => listPasskeys(dependencies, account),
+    begin: makeBegin(dependencies),
+    register: makeRegister(dependencies),
+    remove: makeRemove(dependencies),
     removingAll: (account) => removingAll(sql, account),
-    challenge: challenging(dependencies),
-    signIn: signingIn(dependencies)
+    challenge: makeChallenge(dependencies),
+    signIn: makeSignIn(dependencies)
   } satisfies PasskeysContract
 })
 
 const partyOf = ({ party }: Dependencies) => (party === undefined ? new PasskeysUnavailable() : Effect.succeed(party))
 
-const listed = ({ sql }: Dependencies, account: AccountId) =>
+const listPasskeys = ({ sql }: Dependencies, account: AccountId) =>
   Effect.orDie(
     sql<Passkey>`SELECT id, name, created_at, last_used_at FROM tollgate_passkeys_passkeys
       WHERE account_id = ${account} ORDER BY id`
@@ -129,7 +129,7 @@ const userHandleOf = (account: AccountId): string => Buffer.from(account, "utf8"
 
 // ---- registering --------------------------------------------------------------------------------------------------------
 
-const beginning = (dependencies: Dependencies): PasskeysContract["begin"] =>
+const makeBegin = (dependencies: Dependencies): PasskeysContract["begin"] =>
   Effect.fn("Passkeys.begin")(function* (account_id) {
     const { challenges, service_name, sql, tenants } = dependencies
     const party = yield* partyOf(dependencies)
@@ -159,7 +159,7 @@ const beginning = (dependencies: Dependencies): PasskeysContract["begin"] =>
     }
   })
 
-const registering = (dependencies: Dependencies): PasskeysContract["register"] =>
+const makeRegister = (dependencies: Dependencies): PasskeysContract["register"] =>
   Effect.fn("Passkeys.register")(function* (account_id, { credential: created, name }) {
     const { challenges, sql, writer } = dependencies
     const party = yield* partyOf(dependencies)
@@ -182,11 +182,11 @@ const registering = (dependencies: Dependencies): PasskeysContract["register"] =
       )
     )
     if (stored) return { id, name, created_at: now, last_used_at: null }
-    const isFull = (yield* listed(dependencies, account_id)).length >= passkeysMax
+    const isFull = (yield* listPasskeys(dependencies, account_id)).length >= passkeysMax
     return yield* isFull ? new TooManyPasskeys({ limit: passkeysMax }) : new PasskeyRegistered()
   })
 
-const removing = ({ sql, writer }: Dependencies): PasskeysContract["remove"] =>
+const makeRemove = ({ sql, writer }: Dependencies): PasskeysContract["remove"] =>
   Effect.fn("Passkeys.remove")(function* (account, id, beside = []) {
     const removed = sql`DELETE FROM tollgate_passkeys_passkeys WHERE id = ${id} AND account_id = ${account} RETURNING id`
     if (!(yield* Statements.tryWrite(writer, statement(removed, 1), ...beside))) return yield* new PasskeyNotFound()
@@ -194,7 +194,7 @@ const removing = ({ sql, writer }: Dependencies): PasskeysContract["remove"] =>
 
 // ---- signing in ---------------------------------------------------------------------------------------------------------
 
-const challenging = (dependencies: Dependencies): PasskeysContract["challenge"] =>
+const makeChallenge = (dependencies: Dependencies): PasskeysContract["challenge"] =>
   Effect.gen(function* () {
     const party = yield* partyOf(dependencies)
     const cookie = newSecret()
@@ -212,7 +212,7 @@ interface Row {
   readonly transports: string
 }
 
-const signingIn = (dependencies: Dependencies): PasskeysContract["signIn"] =>
+const makeSignIn = (dependencies: Dependencies): PasskeysContract["signIn"] =>
   Effect.fn("Passkeys.signIn")(function* (cookie, asserted) {
     const { challenges, sql, tenants } = dependencies
     const party = yield* partyOf(dependencies)

@@ -2,7 +2,7 @@
 import type { VerifiedAuthenticationResponse, VerifiedRegistrationResponse } from "@simplewebauthn/server"
 import { Effect } from "effect"
 import { isIP } from "node:net"
-import type { Asserted, Created, Transport } from "./Passkey.ts"
+import type { Asserted, CreatedCredential, Transport } from "./Passkey.ts"
 import { PasskeyRejected } from "./Problems.ts"
 
 export interface RelyingParty {
@@ -32,7 +32,7 @@ export interface StoredKey {
 /** Loaded on first use, because the library parses certificates and most processes never need it. */
 const library = Effect.promise(() => import("@simplewebauthn/server"))
 
-const verified = <A>(verify: (webauthn: Effect.Effect.Success<typeof library>) => Promise<A>) =>
+const verifyOrReject = <A>(verify: (webauthn: Effect.Effect.Success<typeof library>) => Promise<A>) =>
   Effect.flatMap(library, (webauthn) =>
     Effect.tryPromise({ try: () => verify(webauthn), catch: () => new PasskeyRejected() })
   )
@@ -47,10 +47,14 @@ export const challengeIn = ({ clientDataJSON }: { readonly clientDataJSON: strin
   }
 }
 
-export const verifiedCreation = Effect.fnUntraced(function* (party: RelyingParty, challenge: string, created: Created) {
+export const verifiedCreation = Effect.fnUntraced(function* (
+  party: RelyingParty,
+  challenge: string,
+  created: CreatedCredential
+) {
   const { response, ...credential } = created
   const { attestationObject, clientDataJSON } = response
-  const { registrationInfo }: VerifiedRegistrationResponse = yield* verified(({ verifyRegistrationResponse }) =>
+  const { registrationInfo }: VerifiedRegistrationResponse = yield* verifyOrReject(({ verifyRegistrationResponse }) =>
     verifyRegistrationResponse({
       response: { ...credential, response: { attestationObject, clientDataJSON }, clientExtensionResults: {} },
       expectedChallenge: challenge,
@@ -75,7 +79,7 @@ export const verifiedAssertion = Effect.fnUntraced(function* (
 ) {
   const { response, ...credential } = asserted
   const { authenticatorData, clientDataJSON, signature } = response
-  const answer: VerifiedAuthenticationResponse = yield* verified(({ verifyAuthenticationResponse }) =>
+  const answer: VerifiedAuthenticationResponse = yield* verifyOrReject(({ verifyAuthenticationResponse }) =>
     verifyAuthenticationResponse({
       response: {
         ...credential,

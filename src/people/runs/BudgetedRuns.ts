@@ -89,10 +89,10 @@ const make = Effect.gen(function* () {
     prefix: (yield* ServiceInfo).key_prefix
   }
   return {
-    create: creating(dependencies),
-    list: listing(dependencies),
-    find: finding(dependencies),
-    end: ending(dependencies),
+    create: makeCreate(dependencies),
+    list: makeList(dependencies),
+    find: makeFind(dependencies),
+    end: makeEnd(dependencies),
     job: Ended.make(dependencies)
   } satisfies BudgetedRunsContract
 })
@@ -116,7 +116,7 @@ const withBudgets = (sql: SqlClient, rows: ReadonlyArray<Row>, now: number): Eff
     }
   )
 
-const listing = ({ sql }: Dependencies): BudgetedRunsContract["list"] =>
+const makeList = ({ sql }: Dependencies): BudgetedRunsContract["list"] =>
   Effect.fn("BudgetedRuns.list")(function* ({ caller, page, parent, per_page }) {
     const wanted = parent === undefined ? isSeen(sql, caller) : sql`${isSeen(sql, caller)} AND parent = ${parent}`
     const [count] = yield* sql<{ readonly n: number }>`SELECT count(*) AS n FROM tollgate_runs WHERE ${wanted}`
@@ -138,7 +138,7 @@ const oneOf = (sql: SqlClient, row: Row, now: number): Effect.Effect<Run, RunNot
     run === undefined ? new RunNotFound({ run_id: row.id }) : Effect.succeed(run)
   )
 
-const finding = ({ sql }: Dependencies): BudgetedRunsContract["find"] =>
+const makeFind = ({ sql }: Dependencies): BudgetedRunsContract["find"] =>
   Effect.fn("BudgetedRuns.find")(function* (request) {
     const row = yield* rowOf(sql, request)
     const now = yield* Clock.currentTimeMillis
@@ -226,7 +226,7 @@ const newRow = ({ prefix, secret }: Dependencies, caller: Caller, run: NewRun, b
   return { api_key, row }
 }
 
-const creating = (dependencies: Dependencies): BudgetedRunsContract["create"] =>
+const makeCreate = (dependencies: Dependencies): BudgetedRunsContract["create"] =>
   Effect.fn("BudgetedRuns.create")(function* ({ caller, run }) {
     const { known, sql } = dependencies
     const { application_id, runs = [] } = caller
@@ -295,7 +295,7 @@ const write = (
 
 // ---- ending -------------------------------------------------------------------------------------------------------------
 
-const ending = ({ belonging, sql, writer }: Dependencies): BudgetedRunsContract["end"] =>
+const makeEnd = ({ belonging, sql, writer }: Dependencies): BudgetedRunsContract["end"] =>
   Effect.fn("BudgetedRuns.end")(function* (request) {
     const now = yield* Clock.currentTimeMillis
     const row = yield* rowOf(sql, request)

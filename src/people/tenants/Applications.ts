@@ -120,13 +120,13 @@ const make = Effect.gen(function* () {
     known: yield* KnownModels
   }
   const keyCallers = KeyCallers.make(sql, writer, secret, belonging, yield* Effect.clock)
-  const find = finding(sql)
+  const find = makeFind(sql)
   return {
-    create: creating(dependencies),
-    list: listing(sql),
+    create: makeCreate(dependencies),
+    list: makeList(sql),
     find,
-    change: changing(dependencies, find),
-    remove: removing(dependencies, find),
+    change: makeChange(dependencies, find),
+    remove: makeRemove(dependencies, find),
     callerOf: keyCallers.callerOf,
     holderOf: (id) => KeyCallers.holderOf(sql, id),
     deletedAmong: deletedAmong(sql),
@@ -143,7 +143,7 @@ const shown = (sql: SqlClient, rows: ReadonlyArray<Row>, now: number): Effect.Ef
   return Effect.map(limitsOf(sql, ids, now), (limits) => rows.map((row) => fromRow(row, limits.get(row.id))))
 }
 
-const listing = (sql: SqlClient): ApplicationsContract["list"] =>
+const makeList = (sql: SqlClient): ApplicationsContract["list"] =>
   Effect.fn("Applications.list")(function* ({ caller, page, per_page }) {
     const wanted = sql`tenant_id = ${caller.tenant_id} AND ${isReached(sql, caller)} AND ${live(sql)}`
     const [count] = yield* sql<{ n: number }>`SELECT count(*) AS n FROM tollgate_tenants_applications WHERE ${wanted}`
@@ -165,7 +165,7 @@ const rowOf = Effect.fnUntraced(function* (sql: SqlClient, { application_id, cal
   return row
 })
 
-const finding = (sql: SqlClient): ApplicationsContract["find"] =>
+const makeFind = (sql: SqlClient): ApplicationsContract["find"] =>
   Effect.fn("Applications.find")(function* (request) {
     const row = yield* rowOf(sql, request)
     return (yield* shown(sql, [row], yield* Clock.currentTimeMillis))[0]!
@@ -273,7 +273,7 @@ const sweep = Effect.fnUntraced(function* (sql: SqlClient, { account_id, tenant_
   }
 })
 
-const creating = (dependencies: Dependencies): ApplicationsContract["create"] =>
+const makeCreate = (dependencies: Dependencies): ApplicationsContract["create"] =>
   Effect.fn("Applications.create")(function* (request) {
     const { known, sql, writer } = dependencies
     const { account_id, tenant_id } = request.caller
@@ -304,7 +304,7 @@ const creating = (dependencies: Dependencies): ApplicationsContract["create"] =>
 // ---- changing and deleting ----------------------------------------------------------------------------------------------
 
 /** Writes a change. Returns `false` if the statement matched no row, because the caller lost access or the application changed. */
-const guarded = (
+const tryUpdate = (
   writer: WriterContract,
   change: Parameters<typeof statement>[0],
   postings: ReadonlyArray<SetLimit>,
@@ -314,7 +314,7 @@ const guarded = (
     .submit({ postings, statements: [statement(change, 1), ...beside] })
     .pipe(Effect.as(true), Effect.catchTags({ ...broken, Conflict: () => Effect.succeed(false) }))
 
-const changing = (
+const makeChange = (
   { belonging, known, sql, writer }: Dependencies,
   find: ApplicationsContract["find"]
 ): ApplicationsContract["change"] => {
@@ -339,7 +339,7 @@ const changing = (
     if (allowed_models !== undefined) changes.push(sql`allowed_models = ${modelsToRow(allowed_models)}`)
     if (tags !== undefined) changes.push(sql`tags = ${tags}`)
     const allowed = row.manages === 1 ? isManager(sql, caller) : isReached(sql, caller)
-    const written = guarded(
+    const written = tryUpdate(
       writer,
       sql`UPDATE tollgate_tenants_applications SET ${sql.csv(changes)}
         WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id}
@@ -354,14 +354,14 @@ const changing = (
   return change
 }
 
-const removing = (
+const makeRemove = (
   { belonging, sql, writer }: Dependencies,
   find: ApplicationsContract["find"]
 ): ApplicationsContract["remove"] => {
   const remove: ApplicationsContract["remove"] = Effect.fn("Applications.remove")(function* (request, beside) {
     const { application_id, caller } = request
     const application = yield* find(request)
-    const deleted = guarded(
+    const deleted = tryUpdate(
       writer,
       sql`DELETE FROM tollgate_tenants_applications
         WHERE tenant_id = ${caller.tenant_id} AND id = ${application_id} AND ${isReached(sql, caller)} RETURNING id`,
@@ -378,14 +378,14 @@ const removing = (
 const boundsAfter = (
   row: Row & { readonly manages: number },
   { account_id, tenant_id }: By["caller"],
-  asked: Bounds.Asked
+  requested: Bounds.BoundsChange
 ): Effect.Effect<Bounds.Bounds, InsufficientRole> => {
   const bounds = Bounds.ofRow(row.bounds)
   if (row.manages === 1)
     return Effect.succeed(
-      row.account_id === account_id ? Bounds.without(bounds, asked) : Bounds.including(bounds, asked)
+      row.account_id === account_id ? Bounds.without(bounds, requested) : Bounds.including(bounds, requested)
     )
-  return Bounds.permits(bounds, asked)
+  return Bounds.permits(bounds, requested)
     ? Effect.succeed(bounds)
     : new InsufficientRole({
         tenant_id,

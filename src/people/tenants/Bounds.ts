@@ -17,7 +17,7 @@ export interface Bounds {
 }
 
 /** A requested change. `null` removes a limit; `undefined` leaves it unchanged. */
-export interface Asked {
+export interface BoundsChange {
   readonly spending: Spending | null | undefined
   readonly expires_at: number | null | undefined
   readonly allowed_models: ReadonlyArray<string> | null | undefined
@@ -39,7 +39,7 @@ const hasLines = (text: string | null, lines: string): boolean => {
 }
 
 /** Returns whether the change keeps or tightens every limit. */
-export const permits = (bounds: Bounds, { allowed_models, expires_at, spending, tags }: Asked): boolean => {
+export const permits = (bounds: Bounds, { allowed_models, expires_at, spending, tags }: BoundsChange): boolean => {
   if (bounds.tags !== undefined && tags !== undefined && !hasLines(tags, bounds.tags)) return false
   if (bounds.spending !== undefined && spending !== undefined)
     if (spending === null || !isWithin(bounds.spending, spending)) return false
@@ -51,7 +51,7 @@ export const permits = (bounds: Bounds, { allowed_models, expires_at, spending, 
 }
 
 /** Returns the bounds after an owner or admin changes their own key. A limit in the change is no longer a bound. */
-export const without = (bounds: Bounds, asked: Asked): Bounds => ({
+export const without = (bounds: Bounds, asked: BoundsChange): Bounds => ({
   ...(bounds.spending !== undefined && asked.spending === undefined && { spending: bounds.spending }),
   ...(bounds.expires_at !== undefined && asked.expires_at === undefined && { expires_at: bounds.expires_at }),
   ...(bounds.allowed_models !== undefined &&
@@ -60,7 +60,7 @@ export const without = (bounds: Bounds, asked: Asked): Bounds => ({
 })
 
 /** Returns the bounds after an owner, an admin or the operator changes another user's key. */
-export const including = (bounds: Bounds, asked: Asked): Bounds => {
+export const including = (bounds: Bounds, asked: BoundsChange): Bounds => {
   const { allowed_models, expires_at, spending, tags } = asked
   return {
     ...without(bounds, asked),

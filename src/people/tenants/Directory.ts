@@ -92,7 +92,7 @@ const byId = <A extends { readonly id: string }>(rows: ReadonlyArray<A>, limit: 
 
 // ---- tenants ------------------------------------------------------------------------------------------------------------
 
-const listed = (sql: SqlClient) =>
+const tenantColumns = (sql: SqlClient) =>
   sql.literal(`t.id, t.name, t.created_at,
     (SELECT a.email FROM tollgate_tenants_memberships m JOIN tollgate_tenants_accounts a ON a.id = m.account_id
       WHERE m.tenant_id = t.id AND m.role = 'owner' AND m.status = 'active' ORDER BY m.created_at LIMIT 1) AS owner_email`)
@@ -100,13 +100,13 @@ const listed = (sql: SqlClient) =>
 /** Lists tenants with ids below `before`, newest first. */
 const tenants = (sql: SqlClient, before: string | undefined, limit: number) =>
   Effect.orDie(
-    sql<Listed>`SELECT ${listed(sql)} FROM tollgate_tenants_tenants t
+    sql<Listed>`SELECT ${tenantColumns(sql)} FROM tollgate_tenants_tenants t
       WHERE ${before === undefined ? sql`true` : sql`t.id < ${before}`} ORDER BY t.id DESC LIMIT ${limit}`
   )
 
 const tenantsById = (sql: SqlClient, ids: ReadonlyArray<string>) =>
   Effect.orDie(
-    sql<Listed>`SELECT ${listed(sql)} FROM tollgate_tenants_tenants t
+    sql<Listed>`SELECT ${tenantColumns(sql)} FROM tollgate_tenants_tenants t
       WHERE t.id IN (SELECT value FROM json_each(${JSON.stringify(ids)})) ORDER BY t.id DESC`
   )
 
@@ -125,7 +125,7 @@ const namesOf = (sql: SqlClient, ids: Iterable<string | null>): Effect.Effect<Re
 
 const tenantsNamed = (sql: SqlClient, text: string, limit: number) =>
   Effect.orDie(
-    sql<Listed>`SELECT ${listed(sql)} FROM tollgate_tenants_tenants t
+    sql<Listed>`SELECT ${tenantColumns(sql)} FROM tollgate_tenants_tenants t
       WHERE ${begins(sql, "lower(t.name)", text)} ORDER BY lower(t.name), t.id LIMIT ${limit}`
   )
 

@@ -33,7 +33,7 @@ interface Dependencies {
 type GroupRole = GroupRule["role"]
 
 /** A membership that a group grants or has granted. */
-interface Place {
+interface GroupMembership {
   readonly account: AccountId
   readonly team: TenantId
   readonly provider: string
@@ -46,12 +46,13 @@ export const make = (dependencies: Dependencies) =>
   ): Effect.fn.Return<void, BooksUnavailable> {
     const { provider } = identity
     const wanted = teamsOf(rulesFor(dependencies.rules, identity))
-    const given = yield* givenTo(dependencies, account)
+    const given = yield* grantedTeams(dependencies, account)
     for (const [team, role] of wanted) {
-      yield* give(dependencies, { account, team, provider }, role, given.get(team) ?? [])
+      yield* addMembership(dependencies, { account, team, provider }, role, given.get(team) ?? [])
     }
     for (const [team, providers] of given) {
-      if (providers.includes(provider) && !wanted.has(team)) yield* take(dependencies, { account, team, provider })
+      if (providers.includes(provider) && !wanted.has(team))
+        yield* removeMembership(dependencies, { account, team, provider })
     }
   })
 
@@ -64,7 +65,7 @@ const teamsOf = (rules: ReadonlyArray<GroupRule>): ReadonlyMap<TenantId, GroupRo
 }
 
 /** Lists the teams that groups granted to the account, with the providers of those groups. */
-const givenTo = ({ sql }: Dependencies, account: AccountId) =>
+const grantedTeams = ({ sql }: Dependencies, account: AccountId) =>
   Effect.map(
     Effect.orDie(
       sql<{ tenant_id: TenantId; provider: string }>`SELECT tenant_id, provider FROM tollgate_tenants_group_members
@@ -79,39 +80,43 @@ const givenTo = ({ sql }: Dependencies, account: AccountId) =>
 
 // ---- granting -----------------------------------------------------------------------------------------------------------
 
-const give = Effect.fnUntraced(function* (
+const addMembership = Effect.fnUntraced(function* (
   dependencies: Dependencies,
-  place: Place,
+  groupMembership: GroupMembership,
   role: GroupRole,
   givenBy: ReadonlyArray<string>
 ) {
   const { belonging, sql, tenants, writer } = dependencies
-  const { account, provider, team } = place
+  const { account, provider, team } = groupMembership
   const current = (yield* tenants.memberships(account)).find(({ tenant_id }) => tenant_id === team)
   const now = yield* Clock.currentTimeMillis
-  const note = givenBy.includes(provider) ? [] : [noted(sql, place)]
+  const note = givenBy.includes(provider) ? [] : [noticeStatement(sql, groupMembership)]
   if (current === undefined) {
     const joins = yield* Joining.statements(dependencies, { account, team, role }, now)
     const joined = yield* afterCommit(Statements.tryWrite(writer, ...joins, ...note), belonging.changed(account))
-    if (!joined) yield* Effect.logWarning("a group's team is unknown or full, or the user has too many teams", place)
+    if (!joined)
+      yield* Effect.logWarning("a group's team is unknown or full, or the user has too many teams", groupMembership)
     return
   }
   const follows = givenBy.length > 0 && current.status === "active" && current.role !== "owner"
   if (!follows || (current.role === role && note.length === 0)) return
   const changed = sql`UPDATE tollgate_tenants_memberships SET role = ${role}, updated_at = ${now}
     WHERE account_id = ${account} AND tenant_id = ${team} AND status = 'active' AND role <> 'owner'`
-  const written = Statements.write(writer, statement(changed), ...note, withoutInvites(sql, place, now))
+  const written = Statements.write(writer, statement(changed), ...note, withoutInvites(sql, groupMembership, now))
   yield* afterCommit(written, belonging.changed(account))
 })
 
-const noted = (sql: SqlClient, { account, provider, team }: Place): Statement =>
+const noticeStatement = (sql: SqlClient, { account, provider, team }: GroupMembership): Statement =>
   statement(sql`INSERT INTO tollgate_tenants_group_members (account_id, tenant_id, provider)
     VALUES (${account}, ${team}, ${provider}) ON CONFLICT DO NOTHING`)
 
 // ---- revoking -----------------------------------------------------------------------------------------------------------
 
-const take = Effect.fnUntraced(function* ({ belonging, sql, writer }: Dependencies, place: Place) {
-  const { account, provider, team } = place
+const removeMembership = Effect.fnUntraced(function* (
+  { belonging, sql, writer }: Dependencies,
+  groupMembership: GroupMembership
+) {
+  const { account, provider, team } = groupMembership
   const now = yield* Clock.currentTimeMillis
   const statements = [
     statement(sql`DELETE FROM tollgate_tenants_group_members
@@ -119,13 +124,13 @@ const take = Effect.fnUntraced(function* ({ belonging, sql, writer }: Dependenci
     statement(sql`UPDATE tollgate_tenants_memberships SET status = 'removed', updated_at = ${now}
       WHERE account_id = ${account} AND tenant_id = ${team} AND status = 'active' AND role <> 'owner'
         AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_group_members WHERE account_id = ${account} AND tenant_id = ${team})`),
-    withoutInvites(sql, place, now)
+    withoutInvites(sql, groupMembership, now)
   ]
   yield* afterCommit(Statements.write(writer, ...statements), belonging.changed(account))
 })
 
 /** Revokes a user's open invitations if the user may no longer invite. */
-const withoutInvites = (sql: SqlClient, { account, team }: Place, now: number): Statement =>
+const withoutInvites = (sql: SqlClient, { account, team }: GroupMembership, now: number): Statement =>
   statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
     WHERE tenant_id = ${team} AND invited_by = ${account} AND status = 'pending'
       AND NOT EXISTS (SELECT 1 FROM tollgate_tenants_memberships

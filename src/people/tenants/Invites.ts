@@ -33,7 +33,7 @@ import type { TenantsContract } from "./Tenants.ts"
 export const inviteLifetime = Duration.days(14)
 
 /** The number of newest invitations saved per tenant. Older invitations are saved only while open. */
-const keptMax = 500
+const newestMax = 500
 
 interface Row {
   readonly id: InviteId
@@ -58,11 +58,11 @@ export interface Dependencies {
 }
 
 export const make = (dependencies: Dependencies) => ({
-  invites: listing(dependencies),
-  invite: inviting(dependencies),
-  revoke: revoking(dependencies),
-  accept: accepting(dependencies),
-  previewInvite: previewing(dependencies)
+  invites: makeList(dependencies),
+  invite: makeInvite(dependencies),
+  revoke: makeRevoke(dependencies),
+  accept: makeAccept(dependencies),
+  previewInvite: makePreview(dependencies)
 })
 
 // ---- reading ------------------------------------------------------------------------------------------------------------
@@ -72,18 +72,18 @@ const columns = (sql: SqlClient) =>
 
 const hashOf = (secret: DeploymentSecretContract, token: string) => secret.hash("tenant_invite", token)
 
-const listing = ({ members, sql }: Dependencies): OrganisationsContract["invites"] =>
+const makeList = ({ members, sql }: Dependencies): OrganisationsContract["invites"] =>
   Effect.fn("Organisations.invites")(function* ({ caller, tenant_id }) {
     yield* members.managed(tenant_id, caller.account_id)
     const now = yield* Clock.currentTimeMillis
     const rows = yield* Effect.orDie(
       sql<Row>`SELECT ${columns(sql)} FROM tollgate_tenants_invites
-        WHERE tenant_id = ${tenant_id} ORDER BY id DESC LIMIT ${keptMax}`
+        WHERE tenant_id = ${tenant_id} ORDER BY id DESC LIMIT ${newestMax}`
     )
     return rows.map((row) => inviteOf(row, now))
   })
 
-const previewing = ({ secret, sql, tenants }: Dependencies): OrganisationsContract["previewInvite"] =>
+const makePreview = ({ secret, sql, tenants }: Dependencies): OrganisationsContract["previewInvite"] =>
   Effect.fn("Organisations.previewInvite")(function* ({ token }) {
     const [row] = yield* Effect.orDie(
       sql<
@@ -100,7 +100,7 @@ const previewing = ({ secret, sql, tenants }: Dependencies): OrganisationsContra
 
 // ---- inviting -----------------------------------------------------------------------------------------------------------
 
-const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] => {
+const makeInvite = (dependencies: Dependencies): OrganisationsContract["invite"] => {
   const { info, members, outbox, secret, sql, tenants, writer } = dependencies
   const invite: OrganisationsContract["invite"] = Effect.fn("Organisations.invite")(function* (request) {
     const { beside = [], caller, invite: draft, tenant_id } = request
@@ -128,7 +128,7 @@ const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] =
     const invited = (yield* tenants.accountOfEmail(email))?.account_id
     const statements = [
       members.stillHasRole(by, tenant_id, found.role),
-      ...stored(sql, row, hashOf(secret, token)),
+      ...saveStatements(sql, row, hashOf(secret, token)),
       letter,
       ...(invited === undefined ? [] : [noticeOf(row, { inviter, tenant_name, invited }, now)]),
       ...beside
@@ -142,7 +142,7 @@ const inviting = (dependencies: Dependencies): OrganisationsContract["invite"] =
 }
 
 /** Builds statements that save an invitation, revoke an open one to the same address, and delete the tenant's old closed ones. */
-const stored = (sql: SqlClient, row: Row, token_hash: string): ReadonlyArray<Statement> => {
+const saveStatements = (sql: SqlClient, row: Row, token_hash: string): ReadonlyArray<Statement> => {
   const { created_at: now, email, tenant_id } = row
   return [
     statement(sql`UPDATE tollgate_tenants_invites SET status = 'revoked', ended_at = ${now}
@@ -150,14 +150,14 @@ const stored = (sql: SqlClient, row: Row, token_hash: string): ReadonlyArray<Sta
     statement(sql`DELETE FROM tollgate_tenants_invites WHERE tenant_id = ${tenant_id}
       AND (status <> 'pending' OR expires_at <= ${now})
       AND id <= (SELECT id FROM tollgate_tenants_invites WHERE tenant_id = ${tenant_id}
-        ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(keptMax - 1))})`),
+        ORDER BY id DESC LIMIT 1 OFFSET ${sql.literal(String(newestMax - 1))})`),
     statement(sql`INSERT INTO tollgate_tenants_invites ${sql.insert({ ...row, token_hash, ended_at: null })}`)
   ]
 }
 
 // ---- ending an invitation -----------------------------------------------------------------------------------------------
 
-const revoking = ({ members, sql, writer }: Dependencies): OrganisationsContract["revoke"] => {
+const makeRevoke = ({ members, sql, writer }: Dependencies): OrganisationsContract["revoke"] => {
   const revoke: OrganisationsContract["revoke"] = Effect.fn("Organisations.revoke")(function* (request) {
     const { caller, invite_id, tenant_id } = request
     const { role } = yield* members.managed(tenant_id, caller.account_id)
@@ -184,7 +184,7 @@ const revoking = ({ members, sql, writer }: Dependencies): OrganisationsContract
   return revoke
 }
 
-const accepting = (dependencies: Dependencies): OrganisationsContract["accept"] => {
+const makeAccept = (dependencies: Dependencies): OrganisationsContract["accept"] => {
   const { belonging, members, secret, sql, tenants, writer } = dependencies
   const membershipOf = (account: AccountId, tenant: TenantId) =>
     Effect.map(tenants.memberships(account), (all) => all.find(({ tenant_id }) => tenant_id === tenant))
@@ -209,7 +209,7 @@ const accepting = (dependencies: Dependencies): OrganisationsContract["accept"] 
     yield* members.hasRoom(account_id, joins, owner)
     const statements = [
       members.stillHasRoom(account_id, joins, owner),
-      ...joined(sql, row, account_id, joins, seats, now)
+      ...joinStatements(sql, row, account_id, joins, seats, now)
     ]
     return yield* afterCommit(writer.submit({ postings: [], statements }), belonging.changed(account_id)).pipe(
       Effect.zipRight(membershipOf(account_id, tenant_id)),
@@ -229,7 +229,7 @@ const seatsFor = Effect.fnUntraced(function* (tenants: TenantsContract, tenant_i
 })
 
 /** Builds the statements that accept an invitation and make the account a member if a seat is free. */
-const joined = (
+const joinStatements = (
   sql: SqlClient,
   { id, role, tenant_id }: Row,
   account_id: AccountId,

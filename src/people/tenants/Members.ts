@@ -44,7 +44,7 @@ export const make = (
   stillHasRoom: (account: AccountId, joins: boolean, owner: boolean) => stillHasRoom(sql, account, joins, owner),
   /** Fails unless the condition of `stillHasRoom` holds. This check runs outside the transaction, for a clear error. */
   hasRoom: (account: AccountId, joins: boolean, owner: boolean) => hasRoom(sql, account, joins, owner),
-  change: changing({ sql, writer, tenants, belonging })
+  change: makeChange({ sql, writer, tenants, belonging })
 })
 
 export type Members = ReturnType<typeof make>
@@ -85,7 +85,7 @@ const hasRoom = (sql: SqlClient, account: AccountId, joins: boolean, owner: bool
 
 // ---- changing a member --------------------------------------------------------------------------------------------------
 
-const changing = (dependencies: Dependencies): OrganisationsContract["change"] => {
+const makeChange = (dependencies: Dependencies): OrganisationsContract["change"] => {
   const { belonging, sql, tenants, writer } = dependencies
   const change: OrganisationsContract["change"] = Effect.fn("Organisations.change")(function* (request) {
     const { account_id, caller, tenant_id } = request

@@ -149,7 +149,7 @@ const make = Effect.gen(function* () {
   })
   return {
     ...invites,
-    create: creating(dependencies),
+    create: makeCreate(dependencies),
     members: Effect.fn("Organisations.members")(({ caller, tenant_id }) =>
       Effect.map(members.membersOf(tenant_id, caller.account_id), (found) => found.members)
     ),
@@ -165,7 +165,7 @@ const make = Effect.gen(function* () {
   } satisfies OrganisationsContract
 })
 
-const creating = ({ belonging, budgetsOf, members, sql, writer }: Dependencies): OrganisationsContract["create"] => {
+const makeCreate = ({ belonging, budgetsOf, members, sql, writer }: Dependencies): OrganisationsContract["create"] => {
   const create: OrganisationsContract["create"] = Effect.fn("Organisations.create")(function* (request) {
     const { account_id } = request.caller
     yield* members.hasRoom(account_id, true, true)

@@ -37,7 +37,7 @@ export const make = (
   prices: PriceListFacts,
   budgetsOf: NewTenantBudgets["Type"]
 ) => ({
-  welcome: welcoming({ sql, writer, prices, budgetsOf }),
+  welcome: makeWelcome({ sql, writer, prices, budgetsOf }),
   byVerifiedEmail: (email: string) => byVerifiedEmail(sql, email),
   grant: grantOf(prices)
 })
@@ -149,7 +149,7 @@ const verifyEmail = Effect.fnUntraced(function* (
 
 // ---- signing in ---------------------------------------------------------------------------------------------------------
 
-const welcoming = (dependencies: Dependencies): TenantsContract["welcome"] => {
+const makeWelcome = (dependencies: Dependencies): TenantsContract["welcome"] => {
   const welcome: TenantsContract["welcome"] = Effect.fn("Tenants.welcome")(function* (identity) {
     const [known] = yield* byIdentity(dependencies.sql, identity)
     if (known === undefined) {
