@@ -1,6 +1,6 @@
 /**
  * Assembles the service from layers. `domains` contains every service without HTTP and needs a database, its writer and the settings. `jobs` contains
- * the background loops. `face` is the service over HTTP, either on Node's own server or mounted in any other server of the platform.
+ * the background loops. `face` is the service over HTTP, either on Node's own server or mounted on another server.
  */
 import { HttpApiBuilder } from "@effect/platform"
 import type { HttpApi } from "@effect/platform"
@@ -128,7 +128,7 @@ const verifier = Verifier.layer(
   )
 )
 
-/** The operator's services that use other rooms. */
+/** The operator's services that depend on other rooms. */
 const operator = Layer.mergeAll(
   OperatorSessions.layer,
   ManagementKeys.layer,

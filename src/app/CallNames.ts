@@ -11,7 +11,7 @@ import { partsOf } from "./Capabilities.ts"
 
 const models = Effect.map(Effect.all(partsOf("names")), (names) => new Set(names.flat()))
 
-/** Provides the names of all models. Requires the settings of every capability. */
+/** Provides all model names. Requires every capability's settings. */
 export const knownModels = Layer.effect(KnownModels, models)
 
 /** The names of capabilities in claims (`Claim.capability`). */
@@ -34,7 +34,7 @@ const providers = Effect.gen(function* () {
   return new Set([...upstreams, ...tools.flatMap((list) => list.map(({ id }) => id)), "mail"])
 })
 
-/** Provides all names that calls can contain. Requires the settings of every capability and the upstreams. */
+/** Provides all names that calls can contain. Requires every capability's settings and the upstreams. */
 export const knownCalls = Layer.effect(
   KnownCalls,
   Effect.zipWith(models, providers, (models, providers) => ({ models, providers, capabilities: new Set(capabilities) }))

@@ -1,5 +1,5 @@
 /**
- * Decodes the configuration file and checks rules across rooms. Every room defines its own part of the file. An error reports all invalid entries.
+ * Decodes the configuration file and checks rules across rooms. Each room defines its part of the file. An error lists all invalid entries.
  */
 import { Either, Layer, ParseResult, Schema } from "effect"
 import { parse as parseExactly } from "lossless-json"
@@ -61,7 +61,7 @@ const entries = Schema.Struct({
 
 type Named = readonly [path: ReadonlyArray<string | number>, upstream: string]
 
-/** An entry of a capability. It states its upstream, or an upstream for each route. */
+/** A capability's entry. It names an upstream, or one per route. */
 interface Entry {
   readonly upstream?: string
   readonly routes?: ReadonlyArray<{ readonly upstream: string }>
@@ -112,7 +112,7 @@ const signInIssues = ({ email_sign_in, identity, mail, registration, scim }: typ
   ...(email_sign_in && mail === undefined ? [{ path: ["mail"], message: "is required for `email_sign_in`" }] : [])
 ]
 
-/** Finds billed upstreams that do not exist. A vendor without `upstreams` bills the upstream with the vendor's name. */
+/** Finds upstreams in `reconciliation` that do not exist. A vendor without `upstreams` bills the upstream with the vendor's name. */
 const billingIssues = ({ reconciliation, upstreams }: typeof entries.Type): ReadonlyArray<Schema.FilterIssue> =>
   Object.entries(reconciliation).flatMap(([name, vendor]) =>
     (vendor.upstreams ?? [name])
@@ -142,7 +142,7 @@ export const servesSomething = ({ decisions, embeddings, media, models, rerank, 
   decisions !== undefined ||
   [models, embeddings, rerank, media, ...Object.values(tools)].some((kind) => kind.length > 0)
 
-/** Returns the text that refuses an empty configuration, or warns about a configuration that serves nothing. */
+/** The error for an empty configuration, and the warning for one that serves nothing. */
 export const noModel = (config: string): string =>
   `--config ${config} does not define any model; add one to "models" ("tollgate models" lists the catalogue), or let "tollgate quickstart" write a configuration`
 
@@ -189,7 +189,7 @@ export const serviceInfo = (
 export const listeningUrl = ({ host, port }: Pick<EnvironmentFacts, "host" | "port">): string =>
   `http://${hostOf(host)}:${port}`
 
-/** Decodes a configuration document. Error messages refer to the document as `where`. They state entries and rules, but never values. */
+/** Decodes a configuration document. Error messages refer to the document as `where`. They contain entries and rules, but never values. */
 export const decodeFile = (document: unknown, where: string): Either.Either<ConfigFile, ConfigProblem> => {
   const whole = withEntries(document)
   if (whole.issues.length > 0) return Either.left(problemOf(where, whole.issues))
@@ -235,7 +235,7 @@ const unexpected = (message: string, path: ReadonlyArray<PropertyKey>): string |
 const ruleOf = (message: string): string | undefined => {
   const expected = /^Expected (.*?), actual /s.exec(message)?.[1]
   if (expected === undefined) return message
-  // For an optional entry, the schema also reports that `undefined` was expected. Another issue states the actual rule.
+  // For an optional entry, the schema also reports that `undefined` was expected. Another issue contains the actual rule.
   if (expected === "undefined") return undefined
   if (/^(Struct|Record|\{)/.test(expected)) return "must be an object"
   if (/^(ReadonlyArray|readonly|Array|\[)/.test(expected)) return "must be an array"

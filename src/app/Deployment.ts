@@ -2,12 +2,13 @@
  * Runs the services of a configuration and replaces them when the configuration changes.
  *
  * A reload rebuilds every service on the same database, writer, lease and port. New requests go to the new services, while the old services finish
- * their open requests and calls. The reload closes event streams, and their clients reconnect. The old loops stop immediately. The new loops take
- * over the old services' work in their first iteration, and again once the old services have closed. An invalid configuration changes nothing.
+ * their open requests and calls. The reload closes event streams, and their clients reconnect. The old loops stop as soon as the new services are
+ * ready. The new loops take over the old services' work in their first iteration, and again once the old services have closed. An invalid
+ * configuration changes nothing.
  *
  * Where the specification is silent:
  * - A process cannot see changes to its environment variables. An entry that refers to a new variable takes effect only after a restart.
- * - A reload resets the counters of rate limits.
+ * - A reload resets the rate limit counters.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Cause, Context, Effect, Exit, Fiber, Layer, Runtime, Scope } from "effect"
@@ -31,7 +32,7 @@ import type { Reloaded } from "../operations/operator/Reload.ts"
 /** An effect that reads the configuration again. */
 export type Read = Effect.Effect<ConfigFile, ConfigProblem>
 
-/** Extends a reload to other processes: takes this process's own reload and returns the one for signals and operators (`app/workers`). */
+/** Extends a reload to other processes: takes this process's reload and returns the reload for signals and operators (`app/workers`). */
 export type Together = (
   own: Effect.Effect<Reloaded, ReloadRefused>
 ) => Effect.Effect<Effect.Effect<Reloaded, ReloadRefused>>

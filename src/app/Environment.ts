@@ -92,7 +92,7 @@ const logLevels = {
   none: LogLevel.None
 } as const
 
-/** Reads a variable. If `parse` fails, the message states the variable and the broken rule. */
+/** Reads a variable. If `parse` fails, the message names the variable and the violated constraint. */
 const read = <A>(
   name: string,
   preset: string,

@@ -29,7 +29,7 @@ export const note = (facts: Folder, url: string): Effect.Effect<(url: string) =>
     () => Effect.sync(() => rmSync(fileIn(facts), { force: true }))
   )
 
-/** Returns the stored URL, or `undefined` if no deployment on this folder has stored its URL. */
+/** Returns the saved URL, or `undefined` if no deployment on this folder has saved one. */
 export const find = (facts: Folder): Effect.Effect<string | undefined> =>
   Effect.sync(() => {
     try {

@@ -1,6 +1,6 @@
 /**
- * A model vendor that uses Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and adds a thought if the request
- * enables thinking. The first request with a given text before its last cache point writes that text to the prompt cache. Later requests read it.
+ * A model vendor that uses Bedrock's Converse protocol. Its streams are binary frames. It replies with `Echo`, and adds reasoning if the
+ * request enables it. The first request with a given text before its last cache point writes that text to the prompt cache. Later requests read it.
  */
 import { EventStreamCodec } from "@smithy/core/event-streams"
 import { Effect } from "effect"

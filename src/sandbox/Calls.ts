@@ -2,9 +2,9 @@
 import type { ServiceName } from "./World.ts"
 
 export const callsMax = 10_000
-/** The maximum number of bytes stored of one body. A longer body is truncated. */
+/** The maximum recorded body size, in bytes. A longer body is truncated. */
 export const bodyBytesMax = 1024 * 1024
-/** The maximum number of bytes stored of all bodies together. The oldest calls are dropped first. */
+/** The maximum total size of recorded bodies, in bytes. The oldest calls are dropped first. */
 export const bytesMax = 64 * 1024 * 1024
 
 export interface Call {

@@ -1,6 +1,6 @@
 /**
  * A vendor of chat and text completions in OpenAI's wire format. Its models repeat the prompt and call tools on request (`Echo`). A token is a
- * whitespace-separated word, so tests can predict every answer and its price.
+ * whitespace-separated word, so tests can predict every completion and its price.
  */
 import { Effect } from "effect"
 import { isBody, json, jsonBody, Refusal } from "./Outside.ts"
@@ -22,7 +22,7 @@ interface ModelOffer {
   readonly name: string
   readonly description: string
   readonly price: { readonly prompt_usd_per_million: string; readonly completion_usd_per_million: string }
-  /** The name of the limit's field. Vendors use one or the other. */
+  /** The completion limit's field name, which differs by vendor. */
   readonly limit_field: "max_tokens" | "max_completion_tokens"
   readonly upstreams: ReadonlyArray<{
     readonly upstream: keyof typeof upstreams
@@ -67,7 +67,7 @@ const models: ReadonlyArray<ModelOffer> = [
   }
 ]
 
-/** Returns the vendor's own price for a model, or `undefined` if the vendor does not offer it. */
+/** Returns the vendor's price for a model, or `undefined` if the vendor does not offer it. */
 export const vendorPriceOf = (model: string): ModelOffer["price"] | undefined => {
   const offer = models.find(({ id }) => id === model)
   return offer === undefined ? undefined : (offer.upstreams[0]?.cost ?? offer.price)

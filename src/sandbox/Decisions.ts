@@ -1,6 +1,6 @@
 /**
  * A decision model with its own wire format. It receives typed questions about a state and picks the first label that occurs in the state. A token is
- * a word in any string of the request, so tests can predict every answer and its price.
+ * a word in any string of the request, so tests can predict every decision and its price.
  */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"

@@ -1,4 +1,4 @@
-/** Writes an answer to Node's response, with the headers, pauses or break of a fault. */
+/** Writes a response through Node, with the headers, pauses or break of a fault. */
 import type { ServerResponse } from "node:http"
 import { lowered } from "./Faults.ts"
 import type { Fault } from "./Faults.ts"
@@ -6,7 +6,7 @@ import type { Answer, Streamed, Whole } from "./Outside.ts"
 
 export type Manner = Pick<Fault, "headers" | "drop" | "chunk_delay_ms">
 
-/** Delivers an answer. `hangUp` closes the connection once the written bytes are sent. */
+/** Delivers a response. `hangUp` closes the connection once the written bytes are sent. */
 export const deliver = async (
   response: ServerResponse,
   answer: Answer,

@@ -85,7 +85,7 @@ export const replyTo = (text: string, { limit, thinks, tools }: ReplyOptions): R
 }
 
 export interface CacheUse {
-  /** The number of words read from the cache, and the number written to it. */
+  /** The word counts read from the cache and written to it. */
   readonly read: number
   readonly written: number
 }

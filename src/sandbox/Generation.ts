@@ -169,7 +169,7 @@ const move = (queue: Queue, vendor_id: string, { duration, status }: JobMove): M
   return { status: statusOf(queue, job), was }
 }
 
-/** The maximum number of jobs stored across a restart. */
+/** The maximum number of jobs saved across a restart. */
 const jobsMax = 10_000
 
 const authorize = (authorization: string | undefined): void => {

@@ -1,6 +1,6 @@
 /**
- * A model vendor that uses Google's Gemini protocol. It replies with `Echo`, thinks if the request enables thoughts, signs its tool calls, and caches
- * a prompt's instructions.
+ * A model vendor that uses Google's Gemini protocol. It replies with `Echo`, adds reasoning if the request enables it, signs its tool calls, and
+ * caches a prompt's instructions.
  */
 import { Effect } from "effect"
 import { contextLength } from "./Chat.ts"

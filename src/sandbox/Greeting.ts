@@ -1,6 +1,6 @@
 /**
  * Greets the person who starts a sandbox, with its addresses and a first call to paste. It creates a person, a tenant and a key over HTTP, as a
- * client would. It stores the key in the data folder, because the service stores only a hash of it.
+ * client would. It saves the key in the data folder, because the service stores only the key's hash.
  */
 import { Effect } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -81,7 +81,7 @@ const greetingOf = async ({ client_id, control, data_dir, issuer, url }: Greeted
 `
 }
 
-/** Returns the demo tenant and its key. Creates a key if none is stored or the stored one no longer works. */
+/** Returns the demo tenant and its key. Creates a key if none is saved or the saved one no longer works. */
 const demoOf = async (url: string, token: string, path: string): Promise<Demo> => {
   const me: { result: { account: { tenant_id: string } } } = await ask(`${url}/v1/me`, token, undefined)
   const { tenant_id } = me.result.account

@@ -204,7 +204,7 @@ const personOf = (who: string): { readonly email: string; readonly name: string 
 /** Returns the subject of an address, ignoring case. */
 const subjectOf = (email: string): string => createHash("sha256").update(email.toLowerCase()).digest("hex").slice(0, 32)
 
-/** Reads the stored signing key or creates one. With a stored key, tokens from an earlier start remain valid. */
+/** Reads the saved signing key or creates one. With a saved key, tokens from an earlier start remain valid. */
 const keyOf = (data_dir: string | undefined) =>
   Effect.tryPromise({
     try: async () => {

@@ -33,7 +33,7 @@ export const make: Effect.Effect<LeversContract, never, Ledger | Writer | Tenant
   const ledger = yield* Ledger
   const tenants = yield* Tenants
   const jobs = yield* Jobs
-  /** Runs an operation. Returns `false` if the ledger refused it. */
+  /** Runs an operation. Returns `false` if the ledger rejected it. */
   const done = <A, E extends { readonly _tag: string }>(operation: Effect.Effect<A, E | BooksUnavailable>) =>
     operation.pipe(
       Effect.catchIf((error) => error instanceof BooksUnavailable, Effect.die),

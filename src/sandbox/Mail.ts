@@ -1,4 +1,4 @@
-/** A mail server that stores every email it receives. It uses real SMTP on its own port, and a lever lists the emails. */
+/** A mail server that records the emails it accepts. It uses real SMTP on its own port, and a lever lists the emails. */
 import { Effect } from "effect"
 import type { AddressInfo } from "node:net"
 import PostalMime from "postal-mime"

@@ -1,6 +1,6 @@
 /**
- * A model vendor that uses Anthropic's protocol. It replies with `Echo`, and thinks if the request allows thoughts. Its prompt cache writes the text
- * up to the last `cache_control` on first use and reads it afterwards.
+ * A model vendor that uses Anthropic's protocol. It replies with `Echo`, and adds reasoning if the request allows it. Its prompt cache writes the
+ * text up to the last `cache_control` on first use and reads it afterwards.
  */
 import { Effect } from "effect"
 import { contextLength, newerMount } from "./Chat.ts"

@@ -31,7 +31,7 @@ export interface Whole {
 export interface Streamed {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** The chunks of the stream, generated lazily. A fault can pause or break the stream between any two of them. */
+  /** The chunks of the stream, generated lazily. A fault can pause or break the stream after any chunk. */
   readonly pieces: Iterable<string | Uint8Array>
   /** The number of chunks that a stream sends before a fault breaks it. */
   readonly first: number
@@ -122,7 +122,7 @@ export const isBody = (value: unknown): value is Body =>
 export const objectOf = (value: unknown): Body => (isBody(value) ? value : {})
 export const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Builds a refusal that identifies the invalid field of a request and the rule that it breaks. */
+/** Builds a refusal with the request's invalid field and the violated constraint. */
 export const wrong = (field: string, rule: string): Refusal =>
   new Refusal(json(400, { error: `${field}: ${rule}`, details: { field, rule } }))
 

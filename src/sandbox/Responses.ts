@@ -1,5 +1,5 @@
 /**
- * A model vendor that uses OpenAI's Responses protocol. It replies with `Echo`, thinks if the request enables reasoning, and caches the instructions
+ * A model vendor that uses OpenAI's Responses protocol. It replies with `Echo`, adds reasoning if the request enables it, and caches the instructions
  * of requests with a `prompt_cache_key`. It stores responses unless `store` is false.
  */
 import { Effect } from "effect"

@@ -1,5 +1,5 @@
 /**
- * A vendor of text to speech in OpenAI's wire format. Its audio is silence, one kilobyte per character, streamed in chunks. `wav` is a playable file;
+ * A text-to-speech vendor with OpenAI's wire format. Its audio is silence, one kilobyte per character, streamed in chunks. `wav` is a playable file;
  * other formats are all zeros.
  */
 import { Effect } from "effect"

@@ -52,13 +52,13 @@ interface Sleeper {
   timer: NodeJS.Timeout
 }
 
-// Node fires longer timers immediately.
+// Node fires longer timers after a millisecond.
 const timerMax = 2 ** 31 - 1
 
 class Steered implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   offset: number
-  // `process.hrtime` has an arbitrary origin. Adding `origin` gives nanoseconds since 1970, including the offset.
+  // `process.hrtime` has an arbitrary origin. Adding `origin` gives Unix time in nanoseconds, including the offset.
   private origin: bigint
   private readonly sleepers = new Set<Sleeper>()
 

@@ -1,6 +1,6 @@
 /**
- * The sandbox's HTTP server. It finds a request's route, records the call, applies a fault and responds. It uses plain Node, because faults break the
- * rules of HTTP. Its own errors are JSON.
+ * The sandbox's HTTP server. It finds a request's route, records the call, applies a fault and responds. It uses plain Node, because faults violate
+ * HTTP. Its own errors are JSON.
  */
 import { Effect } from "effect"
 import type { Scope } from "effect"

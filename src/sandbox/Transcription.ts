@@ -1,6 +1,6 @@
 /**
- * A transcription vendor with OpenAI's wire format: a form with a file. Any bytes count as audio, at 16,000 bytes per second. The transcript states
- * the audio's length.
+ * A transcription vendor with OpenAI's wire format: a form with a file. Any bytes count as audio, at 16,000 bytes per second. The transcript
+ * contains the audio's length.
  */
 import { Effect } from "effect"
 import { json, Refusal } from "./Outside.ts"

@@ -22,7 +22,7 @@ export interface ModelEntry {
   readonly balance: bigint
   readonly giftable: bigint
   readonly source: CreditSource | null
-  /** The reference. For a charge, it is the call, while the ledger's entry states the `usage_id` from the settlement's result. */
+  /** The reference. For a charge, it is the call, while the ledger's entry contains the `usage_id` from the settlement's result. */
   readonly reference: string
   /** The description; `undefined` for a charge, because the ledger chooses its text. */
   readonly description: string | undefined
@@ -106,7 +106,7 @@ export const standingOf = (notebook: Notebook, application: string, period: Limi
   )
 })
 
-/** An expected result. It lacks the `usage_id` of a settlement, because the ledger chooses that id. */
+/** An expected result. It lacks a settlement's `usage_id`, because the ledger chooses that id. */
 export type ExpectedResult =
   | Exclude<Result, { _tag: "Settled" }>
   | Omit<Extract<Result, { _tag: "Settled" }>, "usage_id">
@@ -116,7 +116,7 @@ export type Expected =
   | { readonly results: ReadonlyArray<ExpectedResult>; readonly notebook: Notebook }
   | { readonly refusal: Refusal }
 
-/** Applies all postings of a transaction in order. If one of them is refused, none is applied and the refusal is returned. */
+/** Applies all postings of a transaction in order. If one of them is rejected, none is applied and the refusal is returned. */
 export const apply = (notebook: Notebook, postings: ReadonlyArray<StoryPosting>): Expected => {
   const results: Array<ExpectedResult> = []
   let now = notebook
@@ -467,7 +467,7 @@ export const people = ["ada", "bob", "cyd"] as const
 /** `people`, and an account that a story must open first. */
 export const everyone = [...people, "dan"] as const
 
-/** Builds the source of a reservation from an account. The source is the caller's own account or a team's. */
+/** Builds a reservation's source from the caller's account or a team's. */
 export const sourceOf = (account: string, kind: Source["kind"], barred = false): Source => ({
   billing_account_id: account,
   tenant_id: `ten_${account}`,

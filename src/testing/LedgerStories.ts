@@ -613,7 +613,7 @@ export const ledgerSteps = ledgerStepsOf(lacksNothing)
 export interface SuiteOptions {
   /** Creates a new ledger for each story. */
   readonly make: () => Promise<LedgerUnderTest>
-  /** The number of stories. It is 500 by default, because it took 226 stories to find one planted mistake. */
+  /** The number of stories. The default is 500, because it took 226 stories to find one planted mistake. */
   readonly stories?: number | undefined
   /** The maximum number of steps in a story. */
   readonly length?: number | undefined

@@ -15,7 +15,7 @@ interface Misfit {
   readonly why: string
 }
 
-/** Returns the notebook after an order that fits. If no order fits, returns the error of the order that fits longest. */
+/** Returns the notebook after an order that fits. If no order fits, returns the error of the order with the longest valid prefix. */
 export const explain = <Notebook>({
   apply,
   count,

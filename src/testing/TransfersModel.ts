@@ -1,4 +1,4 @@
-/** A sequential model of transfers, built on the model of the ledger. It shares no code with this package's transfers. */
+/** A sequential model of transfers, built on the ledger model. It shares no code with this package's transfers. */
 import { apply, empty } from "./LedgerModel.ts"
 import type { Notebook as Books } from "./LedgerModel.ts"
 import type { StoryPosting } from "./LedgerModel.ts"
@@ -50,7 +50,7 @@ export type TransferRefusal =
   | { readonly _tag: "TransferNotPending"; readonly transfer_id: string; readonly state: TransferState }
   | { readonly _tag: "TransferResendTooSoon"; readonly transfer_id: string; readonly resent_at: number }
 
-/** A request with the person who sends it. People are identified by their email addresses. */
+/** A request and its sender. Users are identified by their email addresses. */
 export type TransferRequest =
   | { readonly _tag: "Create"; readonly who: string; readonly order: TransferOrder }
   | {

@@ -421,7 +421,7 @@ export interface TransfersSuiteOptions {
   readonly seed?: number | undefined
 }
 
-/** The start time of a story, in milliseconds since 1970. */
+/** A story's start time, in Unix milliseconds. */
 const beginning = 1_700_000_000_000
 
 /** Runs random stories, each with a new implementation. Rejects with the shortest story that fails. */

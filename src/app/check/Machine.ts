@@ -74,7 +74,7 @@ export const runtime = (version: string): Examined =>
 /** Compares this machine's clock with the upstreams' clocks, as shown by their `Date` headers. */
 export const clock = (dates: ReadonlyArray<{ readonly date: number; readonly now: number }>): Examined => {
   if (dates.length === 0) return warning("clock", "no upstream sent a date to compare the clock with")
-  // A `Date` header states whole seconds, and a response's latency adds to the difference, so the smallest difference is the most accurate.
+  // A `Date` header contains whole seconds, and a response's latency adds to the difference, so the smallest difference is the most accurate.
   const seconds = Math.min(...dates.map(({ date, now }) => Math.abs(now - date))) / 1_000
   const finding = `the clock differs from the upstreams' clocks by ${Math.round(seconds)} s`
   if (seconds <= 5) return ok("clock", finding)

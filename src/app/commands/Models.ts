@@ -138,7 +138,7 @@ const configuredTexts = (configured: ReadonlyArray<Configured>): ReadonlyArray<s
     ...(one.known === undefined ? [] : doubtOf(one.known))
   ])
 
-/** States that requests with one-hour cache writes are refused, and which price lines would allow them. */
+/** Explains that requests with one-hour cache writes are rejected, and which price lines would allow them. */
 const hourText = (lines: ReadonlyArray<PriceLine>): ReadonlyArray<string> => {
   const missing = withoutHour(lines)
   if (missing.length === 0) return []

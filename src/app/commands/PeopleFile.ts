@@ -6,7 +6,7 @@
  * - The columns are `email` and `name`, and optionally `external_id`, `team` and `allowance_usd`, in any order. Other columns are rejected.
  * - `team` is the external id of a tenant. If the import creates that tenant, `team` is also its name. A later import, or a PUT by external id,
  *   therefore finds the same team.
- * - Every line is checked before the first person is created. An error states the line and the column of the invalid cell.
+ * - Every line is checked before the first person is created. An error contains the invalid cell's line and column.
  */
 import { Effect, Either, Schema } from "effect"
 import { amountOf } from "../../kernel/Amount.ts"

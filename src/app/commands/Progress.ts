@@ -1,7 +1,7 @@
 /** Prints the progress of long commands on stderr. */
 import { Clock, Console, Effect } from "effect"
 
-/** The time between two progress lines, in milliseconds. */
+/** The interval between progress lines, in milliseconds. */
 const interval = 5_000
 
 /** Returns a function that prints a line at most once per interval. `line` receives the elapsed seconds. */

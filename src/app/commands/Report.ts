@@ -7,7 +7,7 @@ import * as Engine from "../../storage/engine/Engine.ts"
 import type { Location } from "../../storage/database/Location.ts"
 import * as CommandLine from "./CommandLine.ts"
 
-/** Creates an error that the operator can fix. The message must state how. */
+/** Creates an error that the operator can fix. The message must explain how. */
 export const refuse = (message: string) => new ConfigProblem({ message })
 
 export const fromEnvironment: Effect.Effect<EnvironmentFacts, ConfigProblem> = Effect.mapError(environment, (error) =>

@@ -80,7 +80,7 @@ const run = Effect.gen(function* () {
   yield* writer.submit({ postings: [], statements })
 })
 
-/** Copies a SQLite database and returns a line that states the copy's path. PostgreSQL's operators make their own copies. */
+/** Copies a SQLite database and returns a line with the copy's path. PostgreSQL's operators make their own copies. */
 const snapshotOf = (location: Location) =>
   Effect.gen(function* () {
     if (location.engine === "postgres") return []

@@ -64,7 +64,7 @@ export const serve = <E = never, R = never>(
         )
   }).pipe(Effect.scoped)
 
-/** Returns the number of workers. Refuses an invalid number, and a deployment that cannot have workers. */
+/** Returns the worker count. Fails for an invalid number and for a deployment that cannot have workers. */
 const checkedWorkers = (facts: EnvironmentFacts, config: string | undefined, workers: string | undefined) => {
   const count = workersOf(workers)
   if (count === undefined) return refuse(`--workers ${workers}: must be a whole number from 1 to ${workersMax}`)

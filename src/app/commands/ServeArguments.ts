@@ -22,7 +22,7 @@ export const serveArguments = (words: ReadonlyArray<string>): ServeArguments | u
 
 export const workersMax = 64
 
-/** Parses the number of workers. Returns 1 without the option, and `undefined` for an invalid number. */
+/** Parses the worker count. Returns 1 without the option, and `undefined` for an invalid number. */
 export const workersOf = (text: string | undefined): number | undefined => {
   if (text === undefined) return 1
   const number = /^[1-9]\d?$/.test(text) ? Number(text) : 0

@@ -1,4 +1,4 @@
-/** `tollgate serve --workers N`: several processes answer requests, and their owner runs the writer and the loops (`app/workers`). */
+/** `tollgate serve --workers N`: several processes serve requests, and their owner runs the writer and the loops (`app/workers`). */
 import { Effect } from "effect"
 import type { Scope } from "effect"
 import * as Config from "../Config.ts"

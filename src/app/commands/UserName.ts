@@ -1,4 +1,4 @@
-/** Finds the name of the operating-system user who runs a command. */
+/** Returns the name of the operating-system user who runs the command. */
 import { userInfo } from "node:os"
 import { nameMax } from "../../operations/operator/Operator.ts"
 import * as CommandLine from "./CommandLine.ts"

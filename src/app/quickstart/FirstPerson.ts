@@ -23,7 +23,7 @@ export interface FirstPerson {
   readonly api_key: string | undefined
 }
 
-/** The name of the key, also used as the description of the credit. */
+/** The key's name and the credit's description. */
 const made = "quickstart"
 
 export interface Wanted {

@@ -15,7 +15,7 @@ export interface LocalServer {
 
 /** The context length to assume for a server that does not report one, in tokens. */
 const contextPreset = 32_768
-/** The time limit of a request for the list of models, and the maximum number of response bytes to parse. */
+/** The time limit and the maximum response size of a model list request. */
 const patience = "10 seconds"
 const bytesMax = 4_000_000
 

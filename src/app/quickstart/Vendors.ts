@@ -4,7 +4,7 @@
  */
 
 export interface Vendor {
-  /** The name of the upstream, and of the vendor in the catalogue. */
+  /** The upstream's name and the vendor's name in the catalogue. */
   readonly name: string
   readonly variable: string
   readonly upstream: {

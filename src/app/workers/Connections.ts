@@ -1,7 +1,7 @@
 /**
- * Hands the connections of the owner's port to the workers, in turn. (Node's cluster module does this too, but a connection on its way to a worker
- * that is killed then stays open without an answer.) The owner keeps its copy of a connection until the worker says that it has taken it, which the
- * worker does before it reads from it. If the worker ends or refuses first, the connection goes to the next one.
+ * Distributes connections on the owner's port to the workers in turn. (In Node's cluster module, a connection in transit to a killed worker stays
+ * open without a response.) The owner holds its copy of a connection until the worker acknowledges it, before reading from it. If the worker ends or
+ * refuses first, the connection goes to the next worker.
  */
 import type { ChildProcess } from "node:child_process"
 import type { Socket } from "node:net"
@@ -16,36 +16,36 @@ const isMessage = (message: unknown): message is Message =>
 
 type Sender = Pick<ChildProcess, "send">
 
-/** The owner's side. A worker gets its next connection once it has taken the last one. */
+/** The owner's side. A worker gets its next connection once it has acknowledged the previous one. */
 export class Connections {
   private readonly waiting: Array<Socket> = []
-  /** The workers that can take a connection. The one that has waited longest is first. */
+  /** The idle workers, longest idle first. */
   private readonly free = new Map<number, Sender>()
-  /** The connections on their way. */
+  /** The connections in transit, by worker number. */
   private readonly given = new Map<number, Socket>()
 
   /** Takes a connection, which must be paused. */
   give(socket: Socket): void {
-    // Nothing reads from it here, but it may fail all the same.
+    // An unread socket can still emit an error.
     socket.on("error", () => {})
     this.waiting.push(socket)
     this.next()
   }
 
-  /** Includes a worker. */
+  /** Adds a worker. */
   join(number: number, worker: Sender): void {
     this.free.set(number, worker)
     this.next()
   }
 
-  /** Leaves out a worker. A connection on its way to it goes to another. */
+  /** Removes a worker. A connection in transit to this worker goes to another. */
   leave(number: number): void {
     this.free.delete(number)
     this.giveAgain(number)
     this.next()
   }
 
-  /** Handles a message of a worker. */
+  /** Handles a worker's message. */
   receive(number: number, worker: Sender, message: unknown): void {
     if (!isMessage(message)) return
     if (message.connection === "refused") return this.leave(number)
@@ -85,11 +85,11 @@ export class Connections {
 }
 
 export interface Feed extends Fed {
-  /** Takes a message of the owner, with its handle. Messages of other kinds are ignored. */
+  /** Handles a message from the owner and its handle. Ignores other kinds of messages. */
   readonly receive: (message: unknown, handle: unknown) => void
 }
 
-/** The worker's side: feeds the connections to the process's server. `leave` tells the owner that this worker takes no more. */
+/** The worker's side: feeds the connections to the process's server. `leave` tells the owner to send no more connections. */
 export const feedOf = (address: Fed["address"], leave: () => void): Feed => {
   const sockets = new Set<Socket>()
   let accept: ((socket: Socket) => void) | undefined
@@ -114,7 +114,7 @@ export const feedOf = (address: Fed["address"], leave: () => void): Feed => {
       reply("taken")
       // The client has closed the connection meanwhile.
       if (socket === undefined) return
-      // As for the connections that node's own server accepts.
+      // Node's server also sets this on the connections that it accepts.
       socket.allowHalfOpen = true
       sockets.add(socket)
       socket.once("close", () => sockets.delete(socket))

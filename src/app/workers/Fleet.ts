@@ -1,6 +1,6 @@
 /**
- * Starts the workers of `serve --workers`, kills those that hang, and replaces those that end. The owner listens and gives each connection to the next
- * worker in turn (`Connections`). If the owner ends, so do its workers, because they lose their channel to it.
+ * Starts the workers of `serve --workers`, kills those that hang, and replaces those that end. The owner listens and gives each connection to the
+ * next worker in turn (`Connections`). If the owner ends, its workers lose their channel to it and end too.
  */
 import { Data, Deferred, Effect, Layer, Option, Runtime } from "effect"
 import { spawn } from "node:child_process"
@@ -24,7 +24,7 @@ export class WorkerFailed extends Data.TaggedError("WorkerFailed")<{ readonly me
 const pauseFirst = 100
 const pauseLast = 5_000
 
-/** How long stopping waits for the workers' open calls, in milliseconds. It is longer than a worker's own limits together. */
+/** How long stopping waits for the workers' open calls, in milliseconds. It exceeds the sum of a worker's limits. */
 const stopLimit = 60_000
 
 /** Tells a worker how to serve. `address` is where the owner listens. */
@@ -46,9 +46,9 @@ interface Fleet extends Omit<FleetOptions, "begin"> {
   readonly running: Map<number, ChildProcess>
   /** The workers that accept requests. */
   readonly serving: Set<number>
-  /** The watch of each worker that accepts requests. */
+  /** The serving workers' watches, by worker number. */
   readonly watches: Map<number, Watch>
-  /** The pauses before the next start, by worker, and the timers of those that wait for it. */
+  /** The restart delays, by worker number. */
   readonly pauses: Map<number, number>
   readonly timers: Set<NodeJS.Timeout>
   closing: boolean
@@ -110,7 +110,7 @@ const start = (fleet: Fleet, number: number): void => {
   try {
     worker = run(number)
   } catch (error) {
-    // The system refuses another process, such as for lack of memory.
+    // The system cannot start another process, for example for lack of memory.
     return ended(fleet, number, `without a start (${String(error)})`)
   }
   const further = hub.handlerOf(number)
@@ -142,7 +142,7 @@ const start = (fleet: Fleet, number: number): void => {
   worker.once("exit", (code, signal) => over(signal === null ? `with code ${code}` : `by ${signal}`))
 }
 
-/** Handles the subjects of a worker's own life. */
+/** Handles a worker's lifecycle messages. */
 const handlerOf = (
   fleet: Fleet,
   number: number,
@@ -185,12 +185,12 @@ const unwatch = ({ watches }: Fleet, number: number): void => {
   watches.delete(number)
 }
 
-/** The number of misses after which a worker is killed although no other worker replies, which takes about two minutes. */
+/** After this many misses, about two minutes, a worker is killed even if no other worker replies. */
 const missesMax = 18
 
 /**
- * Kills a worker that hangs. Its exit has it replaced. If no other worker replies either, the cause may be the disk or the machine, so the owner waits
- * longer: a killed worker's open calls are released without a charge.
+ * Kills a worker that hangs. Its exit triggers a replacement. If no other worker replies either, the cause may be the disk or the machine, so the
+ * owner waits longer: a killed worker's open calls are released without a charge.
  */
 const hangs = ({ log, watches }: Fleet, number: number, worker: ChildProcess, misses: number): void => {
   const doesAnotherReply = [...watches].some(([other, { answers }]) => other !== number && answers())

@@ -22,7 +22,7 @@ export interface Hub {
   readonly handlerOf: (worker: number) => (subject: string) => Handler | undefined
   /** Sends a request to all workers, or to all but one. Returns the replies. A worker that does not reply is logged and left out. */
   readonly askAll: (request: Request) => Promise<ReadonlyArray<unknown>>
-  /** Gives back the places of a worker that has ended, and tells all processes. */
+  /** Releases an ended worker's slots and notifies all processes. */
   readonly lapsed: (worker: number) => void
 }
 
@@ -111,14 +111,14 @@ const askAll =
 const relay = ({ askAll }: Parts, value: Subjects.SignalSent, except?: number) =>
   askAll({ subject: Subjects.signal, value, patience: Subjects.patience.brief, except })
 
-/** The figures of the workers that are ready. */
+/** Collects the ready workers' figures. */
 const figuresOfWorkers = async ({ askAll }: Parts, except?: number) => {
   const patience = Subjects.patience.brief
   const replies = await askAll({ subject: Subjects.figures, value: null, patience, except })
   return (replies as ReadonlyArray<Figures | null>).filter((figures) => figures !== null)
 }
 
-/** Handles the requests of workers, except those about their own life (`Fleet`) and about reloads (`Owner`). */
+/** Handles workers' requests, except lifecycle (`Fleet`) and reload (`Owner`) requests. */
 const handle = (parts: Parts): void => {
   const { counts, handlers, local, places } = parts
   handlers.set(Subjects.signal, async (value, worker) => {

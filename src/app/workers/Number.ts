@@ -3,7 +3,7 @@
 /** The environment variable with which the owner passes a worker its number (`app/workers`). */
 export const workerVariable = "TOLLGATE_WORKER"
 
-/** The number of this process among the workers of an owner; `undefined` for any other process. */
+/** This process's worker number; `undefined` if it is not a worker. */
 export const workerNumber = (): number | undefined => {
   const text = process.env[workerVariable]
   return text === undefined || process.send === undefined ? undefined : Number(text)

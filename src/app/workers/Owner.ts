@@ -25,7 +25,7 @@ import * as Fleet from "./Fleet.ts"
 import * as Hub from "./Hub.ts"
 import * as Subjects from "./Subjects.ts"
 
-/** The longest socket path that is used, in bytes. macOS allows 103. */
+/** The maximum socket path length, in bytes. macOS allows 103. */
 const pathMax = 100
 
 /** Chooses the writer's socket next to the database, or in a private folder if that path is too long. */
@@ -114,7 +114,7 @@ const togetherOf =
       return all
     })
 
-/** Converts the outcome of a reload to the reply. */
+/** Converts a reload's outcome to the reply. */
 export const outcomeOf = (reload: Effect.Effect<Reloaded, ReloadRefused>): Effect.Effect<Subjects.ReloadOutcome> =>
   Effect.match(reload, {
     onFailure: ({ message }) => ({ refused: message }),

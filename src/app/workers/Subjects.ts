@@ -18,7 +18,7 @@ export const ready = "ready"
 /** A worker stops accepting connections. */
 export const leaving = "leaving"
 
-/** The owner asks whether a worker is alive. */
+/** The owner pings a worker. */
 export const alive = "alive"
 
 /** A worker publishes a signal. The owner passes it on, and replies once the other workers have received it. */
@@ -31,7 +31,7 @@ export interface SignalSent {
 /** A worker has ended, so its reservations can be released. */
 export const lapse = "lapse"
 
-/** Counts a request against a rate limit. The reply is the number of requests so far in the period. */
+/** Counts a request against a rate limit. The reply is the period's request count so far. */
 export const count = "count"
 export interface Counted {
   readonly key: string
@@ -55,7 +55,7 @@ export interface Reloading {
 }
 export type ReloadOutcome = { readonly changed: ReadonlyArray<string> } | { readonly refused: string }
 
-/** Requests metrics and loop states. The owner replies with those of all other processes, a worker with its own. */
+/** Requests metrics and loop states. The owner replies for all other processes, a worker for itself. */
 export const figures = "figures"
 
 /** How long to wait for a reply, in milliseconds. A reload may have to open connections. */

@@ -1,26 +1,26 @@
 /**
- * Finds out that a worker hangs, such as in an endless loop or because it was stopped. Such a worker keeps its connections and never answers them. It
- * never exits, so the owner has to kill it.
+ * Detects a worker that hangs, for example in an endless loop or because it was stopped. A hung worker holds its connections without responding and
+ * never exits, so the owner kills it.
  */
 import type { Channel } from "./Channel.ts"
 import * as Subjects from "./Subjects.ts"
 
-/** The pause between two questions, in milliseconds. */
+/** The pause between pings, in milliseconds. */
 const pause = 2_000
 
-/** The number of successive questions without a reply after which a worker may hang. */
+/** After this many consecutive unanswered pings, a worker may hang. */
 const missesMin = 3
 
 /** How much later than planned a timeout may fire and still count, in milliseconds. If it fires later, this process itself was stopped or busy. */
 const lateMax = 1_000
 
 export interface Watch {
-  /** Whether the worker replied to the last question, or was not asked yet. */
+  /** Whether no ping has been missed since the worker's last reply or since the start. */
   readonly answers: () => boolean
   readonly end: () => void
 }
 
-/** Asks a worker repeatedly whether it is alive. Calls `hangs` with the number of successive misses at each miss from the third. */
+/** Pings a worker repeatedly. From the third consecutive miss on, calls `hangs` with the number of misses. */
 export const watch = ({ ask }: Pick<Channel, "ask">, hangs: (misses: number) => void): Watch => {
   let misses = 0
   let isOver = false

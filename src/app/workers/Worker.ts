@@ -1,4 +1,4 @@
-/** A process that answers requests for an owner (`Owner`). It reads the file itself and submits its transactions to the owner's writer. */
+/** A process that serves requests for an owner (`Owner`). It reads the database file itself and submits its transactions to the owner's writer. */
 import { Effect, Layer, Runtime } from "effect"
 import { Writer } from "../../books/ledger/write/Writer.ts"
 import * as Counts from "../../kernel/Counts.ts"
@@ -29,7 +29,7 @@ export interface Office {
   readonly handlers: Map<string, Handler>
   readonly local: Local.Local
   readonly feed: Feed
-  /** The newest text of the configuration from the owner. */
+  /** The newest configuration text from the owner. */
   text: string
 }
 
@@ -79,7 +79,6 @@ const shared = (file: ConfigFile, workers: number): ConfigFile => ({
   bodies: { ...file.bodies, bytes_total: Math.max(bytesMin, Math.floor(file.bodies.bytes_total / workers)) }
 })
 
-/** The layers of a worker. */
 export const make = (office: Office, database: string) => ({
   database: Writer.layerSocket(office.begun.door).pipe(
     Layer.provideMerge(Sql.layer(database)),
@@ -146,7 +145,7 @@ const countsOf = ({ ask }: Office): Counts.CountsContract => {
   }
 }
 
-/** Takes places at the owner. If the owner does not reply, the limit does not apply, and a place that it may have given is given back. */
+/** Claims slots from the owner. If the owner does not reply, the limit does not apply, and a slot that it may have granted is released. */
 const holdsOf = ({ ask }: Office): HoldsContract => {
   const release = (key: string) => void ask(Subjects.release, key, Subjects.patience.brief).catch(() => {})
   return {
@@ -163,7 +162,7 @@ const holdsOf = ({ ask }: Office): HoldsContract => {
   }
 }
 
-/** Passes a request to reload on to the owner, and reloads this process when the owner says so. */
+/** Forwards reload requests to the owner, and reloads this process on the owner's request. */
 const togetherOf =
   (office: Office): Together =>
   (own) =>

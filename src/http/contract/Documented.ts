@@ -20,7 +20,7 @@ export interface ExampleOf {
 
 /**
  * Marks a metered route. With `charge_known`, the charge is known before the response begins and is sent in a response header. With `says_record`, a
- * header states the id of the usage record even if the response does not stream.
+ * header contains the usage record's id even if the response does not stream.
  */
 export class Metered extends Context.Reference<Metered>()("tollgate/http/Metered", {
   defaultValue: (): { readonly charge_known: boolean; readonly says_record?: boolean } | undefined => undefined
@@ -63,7 +63,7 @@ const charge = {
   }
 }
 
-/** The header that states the usage record's id. For a streamed response, only this record states the charge. */
+/** The header with the usage record's id. For a streamed response, only this record contains the charge. */
 const usage = {
   "X-Usage-Id": {
     description: "The id of the call's usage record; a stream writes the record when it ends",

@@ -15,7 +15,7 @@ import type { PackedAnswer, Row, StoredAnswer } from "./Keys.ts"
 
 export const answerBytesMax = 8 * 1024 * 1024
 
-/** The minimum size of a compressed response, in bytes. */
+/** The minimum size for compression, in bytes. */
 const compressedMin = 1024
 
 /** Builds the response for a key without a stored response. The response was too long, ended early, was never stored, or was deleted. */

@@ -1,5 +1,5 @@
 /**
- * Idempotency-Keys for metered routes. A request repeated with its key gets the stored response and costs nothing. Only the HTTP layer knows about
+ * Idempotency-Keys for metered routes. A repeated request gets the saved response and costs nothing. Only the HTTP layer knows about
  * keys.
  *
  * A request claims its key before the call, and the transaction that admits the call ties the key to the call. If the call reached no provider, the
@@ -88,7 +88,7 @@ export interface IdempotencyContract {
   readonly jobs: ReadonlyArray<Loop.Job>
 }
 
-/** How long a key is stored. It is stored longer while its call is open. */
+/** How long a key is retained. A key whose call is open is retained longer. */
 export const lifetime = Duration.days(7)
 
 export const isKey = (key: string): boolean => /^[A-Za-z0-9_-]{16,128}$/.test(key)
@@ -104,10 +104,10 @@ const hashOf = (...parts: ReadonlyArray<string | Buffer>): string => {
   return hash.digest("hex")
 }
 
-/** The maximum number of bytes to hash before other work runs. */
+/** The maximum number of bytes to hash before yielding to the event loop. */
 const hashedAtOnce = 1024 * 1024
 
-/** Returns the hash of a long body. The event loop runs between its pieces. */
+/** Hashes a long body in chunks and yields to the event loop before each one. */
 const hashInPieces = Effect.fnUntraced(function* (route: string, bytes: Buffer) {
   const hash = createHash("sha256").update(route).update("\0")
   for (let at = 0; at < bytes.length; at += hashedAtOnce) {
@@ -126,7 +126,7 @@ interface Parts {
   readonly runs: Runs["Type"]
   readonly keys: Keys.Keys
   readonly kept: ReturnType<typeof StoredAnswers.make>
-  /** The keys that current requests of this run are using. */
+  /** The keys in use by this run's open requests. */
   readonly inUse: Set<string>
 }
 
@@ -184,7 +184,7 @@ const storePacked = (parts: Parts, key: Key, answer: PackedAnswer): Effect.Effec
   })
 }
 
-/** Decides the response for a key that another request of this process is using. */
+/** Responds for a key that another request in this process is using. */
 const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: string) {
   const row = yield* key.find
   if (row !== undefined && row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
@@ -192,7 +192,7 @@ const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: strin
   return yield* Answers.replay(row, row.status)
 })
 
-/** Claims the key. If it was already used, finds the response and whether the response must still be stored. */
+/** Claims the key. If it was already used, finds the response and whether it must still be saved. */
 const decide = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>(
   { runs: { hasEnded, run }, sql }: Parts,
   key: Key,
@@ -252,7 +252,7 @@ const fail = Effect.fnUntraced(function* (
 ) {
   const row = yield* key.find
   const state = row?.call == null ? undefined : yield* Calls.stateOf(parts.sql, row.call)
-  // A key that cannot be released now remains abandoned. A later request can use this key like a new key, because the key is not tied to a call.
+  // A key that cannot be released now remains abandoned. Its call reached no provider, so a later request can use it like a new key.
   if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
     return yield* Effect.zipRight(Effect.ignore(key.release), free(parts, key))
   }
@@ -263,7 +263,7 @@ const fail = Effect.fnUntraced(function* (
 
 /**
  * Returns the request's response, or `BooksUnavailable` once its settlement is late. A request with a late settlement continues, and its response is
- * stored for the retry. A client that disconnects interrupts the request, and the interruption's result is stored as well.
+ * stored for the retry. A client that disconnects interrupts the request, and the interruption's result is saved for the retry too.
  */
 const withinPatience = <E, R>(
   { fibers }: Parts,
@@ -356,7 +356,7 @@ export const refusalIn =
   }
 const plainly = refusalIn(undefined, "")
 
-/** Returns the body of a streaming response. */
+/** Returns a streaming response's body, or `undefined` for a complete response. */
 const bodyOf = ({ body }: Reply.Reply): Readable | undefined =>
   typeof body === "string" || Buffer.isBuffer(body) ? undefined : body
 

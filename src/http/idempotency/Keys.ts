@@ -40,7 +40,7 @@ export interface PackedAnswer extends StoredAnswer {
 /** The maximum number of old keys deleted in one transaction. */
 const forgottenAtOnce = 500
 
-/** The holder of keys that were stored before keys had holders. Every credential of the key's account can use such a key. */
+/** The holder of keys from versions without holders. Every credential of the key's account can use such a key. */
 const anyHolder = "any"
 
 interface Parts {
@@ -142,8 +142,8 @@ const useOf = (parts: Parts, { mine }: Owner) => {
   const { run, sql } = parts
   return {
     /**
-     * Ties the key to the call, in the transaction that admits the call. If another process has taken over the key, the call is refused, because that
-     * process may have made the call. Another process takes over a key if this node was frozen and presumed dead.
+     * Ties the key to the call, in the transaction that admits the call. If another process has taken over the key, the call is rejected, because
+     * that process may have made the call. Another process takes over a key if this node was frozen and presumed dead.
      */
     beside: (call: string): ReadonlyArray<Statement> => [
       statement(

@@ -248,8 +248,8 @@ const answerable = (request: HttpServerRequest.HttpServerRequest, bytes: Budgets
 // ---- bodies -------------------------------------------------------------------------------------------------------------------
 
 /**
- * Wraps the request so that its body is read only when it is needed, after its sender is known. A body that is too large or unreadable is refused
- * with a problem. Otherwise, the platform would close the connection or report a defect.
+ * Wraps the request so that its body is read only when it is needed, after its sender is known. A body that is too large or unreadable is rejected
+ * with a problem; the platform would close the connection or report a defect.
  */
 const withBody = (
   request: HttpServerRequest.HttpServerRequest,

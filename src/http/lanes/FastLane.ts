@@ -41,7 +41,7 @@ export type Lane = ReadonlyMap<string, RequestListener>
 
 // ---- from the contract --------------------------------------------------------------------------------------------------------
 
-/** How long a shutdown waits for the upstreams of calls with disconnected clients. */
+/** How long a shutdown waits for upstream responses to calls whose clients have disconnected. */
 const drainLimit = Duration.seconds(15)
 
 /** Creates the lane of an `HttpApi` after its handlers are built. An endpoint marked `Fast` that cannot be in a lane is a defect. */
@@ -107,7 +107,7 @@ const serve = (route: Route, request: IncomingMessage, response: ServerResponse)
   Inbound.afterShortBody(request, response, route.facts.bytes, call.id, call.begin)
 }
 
-/** A request in the lane. It is a class, because closures for every call would cost more. */
+/** A request in the lane. A class is cheaper than closures per call. */
 class Call {
   readonly id = RequestId.next()
   private readonly began = performance.now()
@@ -186,7 +186,7 @@ export const before =
     listener(request, response)
   }
 
-/** The lanes of a server. Services add their own. Without `layerServer`, `add` does nothing. */
+/** A server's lanes, one per service. Without `layerServer`, `add` does nothing. */
 export class Lanes extends Context.Reference<Lanes>()("tollgate/http/Lanes", {
   defaultValue: (): LanesContract => ({ add: () => Effect.void })
 }) {}
@@ -199,7 +199,7 @@ export interface LanesContract {
 /**
  * Provides the platform's `HttpServer` on node, like `NodeHttpServer.layer`, and puts the lanes of all mounted services in front of it. Requests in a
  * lane bypass the middleware of the host's application (`HttpApiBuilder.serve(middleware)`). The server listens before the application is built.
- * Requests that arrive in the meantime are held for up to ten seconds, then refused with 503.
+ * Requests that arrive in the meantime are held for up to ten seconds, then rejected with 503.
  */
 export const layerServer = (evaluate: () => Server, options: ListenOptions) =>
   Layer.scopedContext(

@@ -18,7 +18,7 @@ import {
 
 /**
  * Maps the cause of a failure to the problem for the response. The handler's own problem is used even if it is a defect. Other causes are an unknown
- * path or method, a value that its schema rejects, an unavailable database, or an internal error. `gone` states whether the client has disconnected.
+ * path or method, a value that its schema rejects, an unavailable database, or an internal error. `gone`: whether the client has disconnected.
  */
 export const problemOf = (
   cause: Cause.Cause<unknown>,

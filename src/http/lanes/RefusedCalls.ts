@@ -1,5 +1,5 @@
 /**
- * Logs calls that were refused before the gate could log them, because of an invalid credential, an invalid body or an unknown model. Anyone can
+ * Logs calls that were rejected before the gate could log them, because of an invalid credential, an invalid body or an unknown model. Anyone can
  * cause log lines of this kind, so a process writes at most `linesMax` of them per second, followed by the number of omitted lines.
  */
 import { Context, Effect, FiberRef, HashMap, Runtime } from "effect"
@@ -13,14 +13,14 @@ export const linesMax = 20
 export interface RefusedCall {
   /** The contract's method and path. */
   readonly route: string
-  /** The start of the request, from `performance.now()`. */
+  /** The request's start, from `performance.now()`. */
   readonly began: number
   /** The caller, known once the credential is accepted. */
   readonly caller: Caller | undefined
   readonly problem: ProblemInstance<string>
 }
 
-/** Logs a refused call unless the call already has a log line. */
+/** Logs a rejected call unless the call already has a log line. */
 export type LogRefused = (refused: RefusedCall) => Effect.Effect<void>
 
 export class RefusedCalls extends Context.Reference<RefusedCalls>()("tollgate/http/RefusedCalls", {

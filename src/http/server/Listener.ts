@@ -3,7 +3,7 @@
  * requests. This module imports only modules that load fast.
  *
  * Where the specification is silent:
- * - A request that has been held for ten seconds is refused with 503, so that its client can try another node.
+ * - A request that has been held for ten seconds is rejected with 503, so that its client can try another node.
  */
 import { createServer } from "node:http"
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http"

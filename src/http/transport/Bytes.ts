@@ -1,10 +1,10 @@
 /**
  * The process's byte budget for request bodies and complete upstream responses. Without it, many large or stalled bodies could exhaust the memory.
- * Uploads stored on disk count as well. A body that arrives too slowly is refused.
+ * Uploads buffered on disk count too. A body that arrives too slowly is rejected.
  *
  * Some bytes are reserved for a response before its upstream is called. If none are free, the call is refused. A response that turns out to be long
  * waits for the additional bytes while its upstream is paused. It requests them in one step, so responses never wait for each other. A response that
- * waits longer than `patience` is charged and discarded (`upstream/wire/Intake`).
+ * waits longer than 30 seconds is charged and discarded (`upstream/wire/Intake`).
  */
 import { Context, Layer, Schema } from "effect"
 import type { Room } from "../../kernel/Room.ts"
@@ -23,7 +23,7 @@ export const BytesSettings = Schema.Struct({
 })
 export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> {}
 
-/** The number of bytes that a body must deliver in each window. */
+/** The minimum number of body bytes per window. */
 export const bytesAWindow = 64 * 1024
 
 /** The maximum length of a short body, in bytes. */

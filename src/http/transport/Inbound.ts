@@ -19,7 +19,7 @@ export interface Inbound {
   readonly request_id: string | undefined
   readonly header: (name: string) => string | undefined
   readonly query: () => URLSearchParams
-  /** Reads the complete body and decodes it. A body of more than `limit` bytes is refused, even if its length was not declared. */
+  /** Reads the complete body and decodes it. A body of more than `limit` bytes is rejected, even if its length was not declared. */
   readonly read: (limit: number) => Effect.Effect<Buffer, BodyProblem>
   /**
    * Reads the decoded body as a stream of up to `limit` bytes, for writing to disk. The stream fails with a `BodyProblem` (`bodyProblemOf`).
@@ -44,7 +44,7 @@ export const ofNode = (
   request_id?: string
 ): Inbound => new NodeInbound(request, response, bytes, request_id)
 
-/** The request is also the source of its body, because a second object for every call would cost more. */
+/** The request is also its body's source, which saves an object per call. */
 class NodeInbound implements Inbound, Body.Source {
   readonly request_id: string | undefined
   readonly incoming: IncomingMessage
@@ -220,8 +220,8 @@ const shareOf = (bytes: Budget, response: ServerResponse, holder?: string): Shar
 }
 
 /**
- * Calls back once a body that is declared to be short has arrived, and never if its connection ends first. No fiber has to wait for the body. This
- * saves 5 % of a call. For all other bodies, for requests without a credential, and while many bodies are held, it calls back immediately. The
+ * Calls back once a body that is declared to be short has arrived, and never if its connection ends first. No fiber has to wait for the body, which
+ * saves 5 % of a call. For all other bodies, for requests without a credential, and while many bodies are buffered, it calls back synchronously. The
  * credential is then checked before the body is read.
  */
 export const afterShortBody = (

@@ -1,6 +1,6 @@
 /**
- * Reads incoming bodies. It decodes and limits them, counts them against the process's budget, refuses them if they arrive too slowly, and discards
- * the bytes that are not read.
+ * Reads request bodies: decodes and limits them, counts them against the process's budget, rejects those that arrive too slowly, and discards unread
+ * bytes.
  */
 import { Either } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -43,7 +43,7 @@ const decoderOf = (encoding: string, first: number): Transform => {
   return (first & 0x0f) === 8 ? createInflate() : createInflateRaw()
 }
 
-/** Reads a body. It is a class, because closures for every call would cost more. */
+/** Reads a body. A class is cheaper than closures per call. */
 abstract class Intake {
   private readonly source: Source
   private readonly limit: number
@@ -183,7 +183,7 @@ export const whole = (source: Source, limit: number, then: (read: Either.Either<
 
 const blockSize = 64 * 1024
 const smallMax = 1024
-/** The length above which a body is copied into one buffer of its declared length, because joining many chunks at the end is slow. */
+/** A longer body is copied into one buffer of its declared length, because joining many chunks at the end is slow. */
 const longMin = 1024 * 1024
 
 class Whole extends Intake {
@@ -295,7 +295,7 @@ class Streamed extends Intake {
 
 const asking = new WeakMap<IncomingMessage, ServerResponse>()
 
-/** Registers a request with `Expect: 100-continue`. Its client gets `100 Continue` once its body is read. */
+/** Registers a request with `Expect: 100-continue`. `proceed` sends `100 Continue` to its client. */
 export const awaitsContinue = (request: IncomingMessage, response: ServerResponse): void => {
   asking.set(request, response)
 }

@@ -9,7 +9,7 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
  */
 const typeLengthMax = 256
 
-/** Returns whether the content type denotes a form and states a boundary. */
+/** Returns whether the content type denotes a form and contains a boundary. */
 export const isForm = (type: string): boolean =>
   type.length <= typeLengthMax &&
   /^\s*multipart\/form-data\s*;/i.test(type) &&

@@ -6,8 +6,8 @@ import { CrossOrigin, UnsupportedMediaType } from "../contract/Problems.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 /**
- * Refuses requests from other pages. Browsers state the origin of a request in `Sec-Fetch-Site`. Older browsers, and all browsers at an address
- * without TLS, state it in `Origin`. A page cannot set either header.
+ * Rejects requests from other pages. Browsers send the origin of a request in `Sec-Fetch-Site`. Older browsers, and all browsers at an address
+ * without TLS, send it in `Origin`. A page cannot set either header.
  */
 export const sameOrigin = ({ headers }: Request, public_url: string): Effect.Effect<void, CrossOrigin> => {
   const site = headers["sec-fetch-site"]

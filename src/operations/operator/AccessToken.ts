@@ -9,7 +9,7 @@ const prefix = "tgop"
 
 export interface AccessToken {
   readonly session_id: string
-  /** The expiry, in milliseconds since 1970. */
+  /** The expiry, in Unix milliseconds. */
   readonly expires_at: number
 }
 

@@ -4,15 +4,15 @@
  *
  * Where the specification is silent:
  * - The reference of a grant or purchase is booked once across all tenants. A repeated request with the same tenant and amount returns `done: false`.
- *   A request with another tenant or amount is refused.
+ *   A request with another tenant or amount is rejected.
  * - A take-back debits the tenant's granted credit (`admin`), never purchased or received credit. It takes only available credit: the balance never
  *   falls below zero, reserved credit stays untouched, and the tenant does not owe the remainder. Its references are separate from those of grants.
  * - A suspended tenant pays for no calls and sends no transfers, because its billing account is `suspended`. It keeps its credit.
  * - Suspending a person ends their sign-ins. Until an operator activates the person, the service refuses new sign-ins (403 `account_suspended`) and
  *   rejects their keys. Their tenants continue to work.
- * - Activation by the operator also ends a suspension by the directory. `changed` states whether a suspension began or ended.
+ * - Activation by the operator also ends a suspension by the directory. `changed` tells whether a suspension began or ended.
  * - Ending a person's sign-ins keeps their passkeys unless the request contains `passkeys=true`, because a passkey may be the only way to sign in.
- *   The response states how many passkeys remain. A passkey that a thief added in a stolen session works until it is deleted.
+ *   The response contains the number of remaining passkeys. A passkey that a thief added in a stolen session works until it is deleted.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"

@@ -143,7 +143,7 @@ export const PersonDetail = Schema.Struct({
   ),
   memberships: Schema.Array(Membership),
   keys: Schema.Array(KeyLine),
-  /** The newest 100 open sign-ins. `application` states whether an OAuth application holds the sign-in. */
+  /** The newest 100 open sign-ins. `application`: whether an OAuth application holds the sign-in. */
   sign_ins: Schema.Array(
     Schema.Struct({
       id: Schema.String,

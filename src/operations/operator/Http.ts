@@ -50,7 +50,7 @@ const sessionsOf = (sessions: OperatorSessionsContract, { session_id }: SignedIn
 const ledgerPage = (billing: BillingAccountsContract, asked: Parameters<BillingAccountsContract["ledger"]>[0]) =>
   Effect.mapError(billing.ledger(asked), () => new TenantNotFound({ tenant_id: asked.tenant_id }))
 
-/** Reloads the configuration. The audit log lists the changed entries, or states why the configuration was rejected. */
+/** Reloads the configuration. The audit log lists the changed entries, or the reason why the configuration was rejected. */
 const reloadBy = (log: AuditLogContract, reload: Effect.Effect<Reloaded, ReloadRefused>, me: SignedInOperator) =>
   reload.pipe(
     Effect.tap(({ changed }) =>

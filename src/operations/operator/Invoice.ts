@@ -47,7 +47,7 @@ const recordMax = 20_000
 const columnsMax = 200
 const groupsMax = 20_000
 const modelMax = 200
-/** The number of digits after the decimal point in sums. */
+/** Decimal places in sums. */
 const places = 24
 const pieceSize = 64 * 1024
 
@@ -219,7 +219,7 @@ const take = (sums: Map<string, Sum>, record: ReadonlyArray<string>, at: Places)
 
 const shown = (text: string | undefined): string => JSON.stringify((text ?? "").slice(0, 40))
 
-/** Returns the UTC day of a date, a timestamp, or seconds since 1970. */
+/** Returns the UTC day of a date, a timestamp, or Unix time in seconds. */
 const dayOf = (text: string): string | undefined => {
   if (/^\d{10}$/.test(text)) return toDay(Number(text) * 1_000)
   const compact = /^(\d{4})(\d{2})(\d{2})$/.exec(text)

@@ -5,7 +5,7 @@ import { positive } from "../../kernel/Page.ts"
 const limitMax = 200
 const limitPreset = 50
 
-/** The number of records per page. A value above the maximum is reduced to the maximum. */
+/** The page size. A value above the maximum is reduced to the maximum. */
 export const limit = Schema.optionalWith(
   Schema.transform(positive(`Records per page: ${limitPreset} by default, at most ${limitMax}`), Schema.Int, {
     strict: true,

@@ -11,7 +11,7 @@ import type { OperatorWatchContract } from "./Watch.ts"
 /** The maximum number of listeners per node. */
 export const listenersMax = 16
 
-/** The number of events between two checks of the credential. */
+/** The number of events between credential checks. */
 const checkEvery = 5
 
 const encode = Schema.encodeSync(LiveFigures)

@@ -5,7 +5,7 @@
  * - A management key consists of `{KEY_PREFIX}-admin-` and 64 hex digits. It is shown once and stored as a keyed hash.
  * - `read` opens every GET on the operator's routes. Any other scope opens the writes and GETs in its area, and `operate` opens all remaining writes.
  *   No key opens the routes for management keys and operators' sessions, which require an operator's own session.
- * - A request with a key that lacks the required scope fails with 403 `insufficient_scope`. The error states the scope.
+ * - A request with a key that lacks the required scope fails with 403 `insufficient_scope`. The error contains the scope.
  * - In the audit log, the operator is the key's name and first characters, and `via` is `token`.
  */
 import { Schema } from "effect"
@@ -73,7 +73,7 @@ const areas: ReadonlyArray<readonly [RegExp, Scope | undefined]> = [
 ]
 
 /**
- * Returns the scopes that open a route. Any one of them is enough, and a refusal states the first. Returns `undefined` if no management key opens the
+ * Returns the scopes that open a route. Any one of them is enough, and a refusal names the first. Returns `undefined` if no management key opens the
  * route. `path` is the contract's path, with parameter names.
  */
 export const scopesOf = (method: string, path: string): ReadonlyArray<Scope> | undefined => {

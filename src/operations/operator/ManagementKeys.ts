@@ -18,7 +18,7 @@ import * as Audit from "./Audit.ts"
 import type { CreatedManagementKey, ManagementKey, NewManagementKey, Scope } from "./ManagementKey.ts"
 import type { Operator, SignedInOperator } from "./Operator.ts"
 
-/** Times are in milliseconds since 1970. */
+/** Times are in Unix milliseconds. */
 export interface ManagementKeysContract {
   readonly create: (
     by: Operator,
@@ -38,7 +38,7 @@ export interface ManagementKeysContract {
 
 const lifetimeMax = 2 * 366 * day
 const listMax = 200
-/** The minimum time between two recorded uses of a key, in milliseconds. */
+/** The minimum interval between a key's recorded uses, in milliseconds. */
 const usedEvery = 60_000
 
 export class ManagementKeys extends Context.Tag("tollgate/operator/ManagementKeys")<

@@ -29,7 +29,7 @@ import * as Audit from "./Audit.ts"
 import type { Operator, SignedInOperator } from "./Operator.ts"
 import type { Session, SessionToken } from "./Session.ts"
 
-/** Names are not verified, because anyone who can create a session already has the database and the secret. Times are in milliseconds since 1970. */
+/** Names are not verified, because anyone who can create a session already has the database and the secret. Times are in Unix milliseconds. */
 export interface OperatorSessionsContract {
   /** Creates a code that works once, until `expires_at`. */
   readonly invite: (
@@ -59,7 +59,7 @@ export const codeLifetime = Duration.minutes(5)
 export const sessionLifetime = Duration.hours(12)
 export const accessLifetime = Duration.minutes(10)
 export const scriptLifetime = Duration.hours(1)
-/** How long the row of an expired session is stored, in milliseconds. */
+/** How long an expired session's row is retained, in milliseconds. */
 const retention = 30 * day
 const listMax = 200
 

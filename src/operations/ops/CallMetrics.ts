@@ -8,7 +8,7 @@ import type { CallOutcome } from "../../books/ledger/rules/Transaction.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** The maximum number of pairs of model and provider with labels of their own. All others are counted as `other`. */
+/** The maximum number of model-provider pairs with separate labels. All others are counted as `other`. */
 export const pairsMax = 500
 const other = "other"
 

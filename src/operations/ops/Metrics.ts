@@ -20,7 +20,7 @@ export interface MetricsContract {
   /** Sets the gauges for vendors' bills, from the newest compared day of each vendor. */
   readonly setDrifts: (drifts: ReadonlyArray<BillDrift>) => void
   readonly setWitnesses: (witnesses: ReadonlyArray<WitnessFigures>) => void
-  /** Returns this process's own metrics in the Prometheus text format, without those of the books, bills and witnesses, which all processes share. */
+  /** Returns this process's metrics in the Prometheus text format, without those of the books, bills and witnesses, which all processes share. */
   readonly ownText: () => Promise<string>
   /** Returns all metrics. `others` contains the other processes' own metrics (`ownText`). */
   readonly text: (others?: ReadonlyArray<string>) => Promise<string>

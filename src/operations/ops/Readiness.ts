@@ -62,7 +62,7 @@ const make = Effect.gen(function* () {
   const database = yield* Effect.cachedWithTTL(probe, resultLifetime)
 
   const siblings = yield* Siblings
-  /** The loops of the other processes, because the owner, which runs most loops, answers no requests. */
+  /** The loops of the other processes, because the owner, which runs most loops, serves no requests. */
   const elsewhere =
     siblings === undefined
       ? Effect.succeed([])

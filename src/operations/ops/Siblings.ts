@@ -15,7 +15,7 @@ export interface Figures {
 export interface SiblingsContract {
   /** The value of the `process` label in this process's metrics. */
   readonly name: string
-  /** Answers other processes with these figures until the scope closes. */
+  /** Sends these figures to other processes on request until the scope closes. */
   readonly answer: (figures: Effect.Effect<Figures>) => Effect.Effect<void, never, Scope.Scope>
   /** The figures of the other processes. A process that does not respond within two seconds is left out. */
   readonly others: Effect.Effect<ReadonlyArray<Figures>>

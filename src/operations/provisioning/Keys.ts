@@ -189,7 +189,7 @@ const revoke = Effect.fnUntraced(function* (
     )
 })
 
-/** Revokes keys, page by page, until no revocable key is left. Returns the number of revoked keys. */
+/** Revokes keys, page by page, until no revocable key is left. Returns how many were revoked. */
 export const revokeAll = (parts: Parts) =>
   Effect.fnUntraced(function* (by: Operator, page: Effect.Effect<ReadonlyArray<Revocable>>) {
     let revoked = 0

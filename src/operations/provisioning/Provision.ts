@@ -3,7 +3,8 @@
  *
  * Where the specification is silent:
  * - A PUT creates the resource if its external id is new, and otherwise updates the fields that differ. A person's address, a tenant's first owner
- *   and a key's tenant cannot change. A different address or key's tenant is refused with 409 `external_id_used`; a different owner is ignored.
+ *   and a key's tenant cannot change. A different address, or a different tenant for a key, is rejected with 409 `external_id_used`; a different
+ *   owner is ignored.
  * - The operator vouches for a person's address, so a later sign-in with the same verified address opens this account.
  * - `credit_usd` is given only once per external id, by the first request that contains it, even if the person is removed and created again.
  * - An absent field leaves its value unchanged. A key's limits are the exception: each PUT replaces all of them, so an absent limit is removed.
@@ -15,7 +16,7 @@
  * - `team_external_id` makes the person a member of that tenant. It does not lift a suspension there, and no request removes a person from a team.
  * - Each POST creates another tenant. A PUT creates only one per external id.
  * - An invitation without a tenant creates the person and sends an email with a link that opens the console once, within seven days. An invitation to
- *   a tenant is sent in the name of its first active owner. The email and the team's page state this name. An email never contains an API key.
+ *   a tenant is sent in the name of its first active owner. The email and the team's page contain this name. An email never contains an API key.
  */
 import { Schema } from "effect"
 import { Amount } from "../../kernel/Amount.ts"

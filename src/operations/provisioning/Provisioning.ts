@@ -1,4 +1,4 @@
-/** Creates, changes and removes people, tenants and keys for the operator. A request by external id is safe to repeat. */
+/** Creates, changes and removes people, tenants and keys for the operator. Requests by external id are idempotent. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { Context, Effect, Layer } from "effect"
 import { Ledger } from "../../books/ledger/Ledger.ts"
@@ -88,7 +88,7 @@ export interface ProvisioningContract {
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Key>>
   }
   readonly letters: {
-    /** Stores a person's welcome email once. Returns `false` if it was stored before, the account is too old, or the person is suspended. */
+    /** Queues a person's welcome email once. Returns `false` if it was queued before, the account is too old, or the person is suspended. */
     readonly welcome: (by: Operator, person: ProvisionedPerson) => Effect.Effect<boolean, BooksUnavailable>
     /** Invites an address to the service or to a tenant. Each invitation sends another email. */
     readonly invite: (

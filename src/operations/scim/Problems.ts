@@ -14,7 +14,7 @@ export class NotUnique extends Problem<NotUnique>()("NotUnique", {
   code: "uniqueness"
 }) {}
 
-/** The text states the attribute and its rule. */
+/** The text names the attribute and the violated constraint. */
 export class InvalidValue extends Problem<InvalidValue>()("InvalidValue", {
   status: 400,
   error: "a value is missing or invalid",

@@ -7,7 +7,7 @@
  *   passkeys. The account keeps its credit and records, and a later POST with the same address restores it. `active: true` ends the directory's
  *   suspension, but not the operator's.
  * - A new `userName` or address changes the directory's record. The account keeps its verified address.
- * - Group rules must state the provider `scim`. The groups of the directory and those of an identity provider do not remove each other's memberships.
+ * - Group rules must name the provider `scim`. The groups of the directory and those of an identity provider do not remove each other's memberships.
  * - Filters are limited to `eq` on names and ids. Bulk requests, sorting, ETags and password changes are not supported, as `ServiceProviderConfig`
  *   states.
  */
@@ -34,7 +34,7 @@ import * as Users from "./Users.ts"
 
 interface Found<A> {
   readonly total: number
-  /** The number of the page's first resource, starting at 1. */
+  /** The 1-based index of the page's first resource. */
   readonly start: number
   readonly found: ReadonlyArray<A>
 }

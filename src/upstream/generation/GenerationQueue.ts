@@ -15,7 +15,7 @@ import type { Whole, WireRequest } from "../wire/Wire.ts"
 /** The vendor rejected the job. `words` contains its message. */
 export class JobRejected extends Data.TaggedError("JobRejected")<{ readonly words: UpstreamWords }> {}
 
-/** The vendor is currently not accepting jobs. `retry_after` is in seconds, if the vendor states it. */
+/** The vendor is currently not accepting jobs. `retry_after` is in seconds, if the vendor sends it. */
 export class VendorBusy extends Data.TaggedError("VendorBusy")<{
   readonly words: { readonly retry_after?: number }
 }> {}

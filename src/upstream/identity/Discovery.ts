@@ -16,7 +16,7 @@ type Endpoint = "jwks_uri" | "authorization_endpoint" | "token_endpoint" | "user
 
 interface Known {
   readonly document: Deferred.Deferred<Document>
-  /** When the next request is due, in milliseconds since 1970; infinite while a request is running. */
+  /** When the next request is due, in Unix milliseconds; infinite while a request is running. */
   until: number
   last: Document
   /** Whether the last request returned a document; `undefined` before the first response. */

@@ -44,7 +44,7 @@ const formEncoded = (value: string): string => new URLSearchParams({ v: value })
 const basic = (id: string, secret: string): string =>
   `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString("base64")}`
 
-/** Exchanges a code for tokens. `methods` lists the authentication methods of the token endpoint, if its issuer states them. */
+/** Exchanges a code for tokens. `methods` lists the token endpoint's authentication methods, if its issuer publishes them. */
 export const exchanged = (
   endpoint: string,
   { client_id = "", client_secret }: ProviderSettings,

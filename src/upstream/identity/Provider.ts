@@ -72,6 +72,6 @@ export const groupsIn = (claims: Claims, { groups_claim = defaultGroupsClaim }: 
   return listed.filter((group): group is string => typeof group === "string" && group !== "")
 }
 
-/** Returns whether the claims state the groups, even as an empty list. */
+/** Returns whether the claims contain the groups, even as an empty list. */
 export const statesGroups = (claims: Claims, { groups_claim = defaultGroupsClaim }: ProviderSettings): boolean =>
   claimAt(claims, groups_claim) !== undefined

@@ -48,7 +48,7 @@ export interface AccessTokens {
 }
 
 const googleScope = "https://www.googleapis.com/auth/cloud-platform"
-/** The lifetime of an assertion, in seconds: the longest that Google allows. */
+/** An assertion's lifetime in seconds: Google's maximum. */
 const assertionSeconds = 3_600
 const patience = 10_000
 const answerMax = 65_536

@@ -43,7 +43,7 @@ const noHeader: Readonly<Record<string, string>> = {}
 /** The maximum number of bytes to hash before other work runs. */
 const hashedAtOnce = 256 * 1024
 
-/** Adds the body's hash to a request that is to be signed. The event loop runs between the pieces of a long body. */
+/** Adds the body's hash to a request that is to be signed. A long body is hashed in chunks, and the event loop runs between them. */
 export const hashed = (request: WireRequest): Effect.Effect<WireRequest> =>
   Effect.suspend(() => {
     const { body, sha256 } = request
@@ -51,7 +51,7 @@ export const hashed = (request: WireRequest): Effect.Effect<WireRequest> =>
     return Effect.map(hashOf(piecesOf(body)), (sha256) => ({ ...request, sha256 }))
   })
 
-/** Returns the body in pieces. A streaming body is a defect, because it cannot be signed. */
+/** Returns the body in chunks. A streaming body is a defect, because it cannot be signed. */
 const piecesOf = (body: NonNullable<WireRequest["body"]>): ReadonlyArray<Buffer> => {
   if (typeof body === "string") return [Buffer.from(body)]
   if (Buffer.isBuffer(body)) return [body]
@@ -75,7 +75,7 @@ const hashOf = Effect.fnUntraced(function* (pieces: ReadonlyArray<Buffer>) {
   return hash.digest("hex")
 })
 
-/** Creates a function that signs requests to one Bedrock address. The request states its body's hash (`hashed`). */
+/** Creates a function that signs requests to one Bedrock address. The request must contain its body's hash (`hashed`). */
 export const signer = (base_url: string, credential: AwsCredential) => {
   const { host, pathname } = new URL(base_url)
   const prefix = pathname.replace(/\/+$/, "")

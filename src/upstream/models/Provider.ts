@@ -53,7 +53,7 @@ export const ToolModelList = Schema.Struct({
       provider_name: Schema.String,
       unit: Schema.Literal("character", "second"),
       unit_price_usd: Schema.Number,
-      /** Whether this model is the default for calls that state neither a model nor a provider. */
+      /** Whether this model is the default for calls that name neither a model nor a provider. */
       default: Schema.Boolean
     }).annotations({ identifier: "ToolModelEntry" })
   )

@@ -30,7 +30,7 @@ export interface UpstreamSettings {
   readonly total_ms_max?: number | undefined
   /** The protocols that the upstream accepts; by default `chat`, `text`, `embeddings` and `rerank`. */
   readonly speaks?: ReadonlyArray<ProtocolName> | undefined
-  /** Whether callers may continue from responses that the upstream stores. Otherwise, requests forbid the upstream to store their responses. */
+  /** Whether callers may continue from responses that the upstream stores. Otherwise, requests forbid storage. */
   readonly keeps_responses?: boolean | undefined
   /** The cooldown after failures, in milliseconds. Without it, failures do not change the order. */
   readonly cooldown_ms?: number | undefined

@@ -5,15 +5,16 @@
  * Where the specification is silent:
  * - An upstream has a cooldown only if its configuration sets `cooldown_seconds`. The cooldown begins after three consecutive failures, or
  *   immediately after a `Retry-After`. A `Retry-After` is honored for up to ten minutes.
- * - A missing response, a status of 5xx, 408 or 429, and a rejected key (401, 403) count as failures. Any other response ends the cooldown.
+ * - A missing response, a redirect (3xx), a status of 5xx, 408 or 429, and a rejected key (401, 403) count as failures. Any other response ends the
+ *   cooldown.
  * - After the cooldown, one call uses the upstream in its usual place. Until that call gets its response, other calls still try the upstream last.
  */
 
-/** The outcomes of an exchange: the class of its status, or `unreachable` if there was no response. */
+/** An exchange's outcome: its status class (3xx counts as `5xx`), or `unreachable` if there was no response. */
 export const outcomes = ["2xx", "4xx", "5xx", "unreachable"] as const
 export type OutcomeName = (typeof outcomes)[number]
 
-/** The kinds of failures. `busy`: 429. `key`: 401 or 403. */
+/** Failure kinds. `busy`: 429. `key`: 401 or 403. `unreachable`: 408 or no response. `5xx`: 3xx or 5xx. */
 export const failureKinds = ["5xx", "unreachable", "busy", "key"] as const
 export type FailureKind = (typeof failureKinds)[number]
 
@@ -23,7 +24,7 @@ export type Standing = "ready" | "due" | "cooling"
 export interface HealthFigures {
   /** `failing`: the last three or more exchanges failed. `unused`: there was no exchange in the window. */
   readonly state: "ok" | "failing" | "unused"
-  /** When the cooldown ends, in milliseconds since 1970; null outside a cooldown. */
+  /** When the cooldown ends, in Unix milliseconds; null outside a cooldown. */
   readonly cooling_until: number | null
   readonly requests: Readonly<Record<OutcomeName, number>>
   readonly failures_in_a_row: number
@@ -52,14 +53,14 @@ export interface Exchange {
   readonly retry_after_ms?: number | undefined
 }
 
-/** The number of minutes that the figures cover. */
+/** The window's length in minutes. */
 export const windowMinutes = 15
-/** The number of recent minutes that routing by latency considers. */
+/** The window of latency routing, in minutes. */
 const routedMinutes = 5
 const minute = 60_000
 /** After this many consecutive failures, an upstream is `failing` and its cooldown begins. */
 const failingFrom = 3
-/** The longest `Retry-After` that is honored, in milliseconds. */
+/** The maximum `Retry-After`, in milliseconds. A longer one is reduced to it. */
 const retryAfterMax = 10 * minute
 const failuresKept = 5
 
@@ -70,7 +71,7 @@ const classOf = (millis: number): number => Math.min(classes - 1, Math.max(0, Ma
 const longestOf = (index: number): number => Math.round(1.25 ** index)
 
 interface Minute {
-  /** The minute as a number of minutes since 1970. */
+  /** Unix time in minutes. */
   number: number
   failures: number
   readonly counts: Record<OutcomeName, number>
@@ -99,7 +100,7 @@ export class Health {
   /** A ring buffer: each minute's index is its number modulo the window's length. */
   readonly #minutes = Array.from({ length: windowMinutes }, emptyMinute)
   readonly #now: () => number
-  /** The duration of the cooldown in milliseconds; `undefined` if none is configured. */
+  /** The cooldown in milliseconds; `undefined` if none is configured. */
   readonly #cooldown: number | undefined
   #failed = 0
   #success: number | null = null
@@ -109,7 +110,7 @@ export class Health {
   #probingUntil = 0
   #median: { readonly at: number; readonly millis: number | undefined } | undefined
 
-  /** `now` returns milliseconds since 1970. `cooldown` is in milliseconds. */
+  /** `now` returns Unix milliseconds. `cooldown` is in milliseconds. */
   constructor(now: () => number, cooldown?: number) {
     this.#now = now
     this.#cooldown = cooldown

@@ -1,5 +1,5 @@
 /**
- * Decides the order of a model's upstreams for one call, and states the reason. The functions are pure: chance, health and prices are arguments.
+ * Decides the order of a model's upstreams for one call, with the reason. The functions are pure: chance, health and prices are arguments.
  *
  * Where the specification is silent:
  * - An upstream in its cooldown is tried last, because trying it is better than failing.

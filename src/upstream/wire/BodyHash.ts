@@ -1,6 +1,6 @@
 /**
- * SHA-256 hashes of the bodies of calls, in base64. A usage record stores the hash of the request and of the answer, so that a customer can prove with
- * the receipt which bytes a charge was for. Only the hashes are stored.
+ * SHA-256 hashes of call bodies, in base64. A usage record contains the request and response hashes, so that a customer can prove with the receipt
+ * which bytes a charge was for. Only the hashes are saved.
  */
 import { createHash, hash } from "node:crypto"
 import type { Hash } from "node:crypto"
@@ -10,10 +10,10 @@ import { turn } from "../../kernel/Pieces.ts"
 /** Returns the hash of a whole body. */
 export const bodyHash = (body: Uint8Array | string): string => hash("sha256", body, "base64")
 
-/** The number of bytes to hash at a time. A large piece takes half a millisecond. */
+/** The chunk size for hashing, in bytes. A chunk takes half a millisecond. */
 const pieceSize = 512 * 1024
 
-/** Returns the hash of a body that may be long. It yields to other work between pieces. */
+/** Returns the hash of a body that may be long. It yields to the event loop between chunks. */
 export const bodyHashInPieces = (body: Uint8Array): Effect.Effect<string> =>
   body.length <= pieceSize
     ? Effect.sync(() => bodyHash(body))
@@ -28,7 +28,7 @@ export const bodyHashInPieces = (body: Uint8Array): Effect.Effect<string> =>
 
 /** The number of bytes to gather before hashing them. An update costs about as much as hashing a kilobyte. */
 const gatheredMax = 8 * 1024
-/** The gathered chunks in one piece, for one step. All hashers share it. */
+/** A buffer for gathered chunks, shared by all hashers and used for one step. */
 const piece = Buffer.allocUnsafeSlow(gatheredMax)
 
 /** Hashes a body that arrives in chunks. Small chunks are gathered, so a short body is hashed in one step at its end. */
@@ -58,7 +58,7 @@ export class BodyHasher {
     this.hash.update(bytes)
   }
 
-  /** Removes the gathered chunks and returns them in one piece. It is valid until the next call. */
+  /** Removes the gathered chunks and returns them in one buffer, which is valid until the next call. */
   private gathered(): Uint8Array {
     let end = 0
     for (const chunk of this.chunks) {

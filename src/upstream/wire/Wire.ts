@@ -28,7 +28,7 @@ export interface WireRequest {
   /** The path relative to the base address, with a leading slash. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Pieces and a stream are read once, as fast as the upstream accepts them. */
+  /** An array and a stream are read once, as fast as the upstream accepts the bytes. */
   readonly body?: string | Buffer | ReadonlyArray<Buffer> | Readable
   /** The SHA-256 of the body, in hexadecimal, if it is already known. Only upstreams that sign requests need it. */
   readonly sha256?: string | undefined
@@ -58,7 +58,7 @@ export interface Limits extends Taking {
   /** The maximum time from the request to the response's last byte, in milliseconds. By default, only the upstream's limits apply. */
   readonly timeout?: number
   /**
-   * How long to continue reading after an interruption, ten seconds by default. `false` aborts the call immediately. It is for calls without a cost.
+   * How long to continue reading after an interruption, ten seconds by default. `false`, for calls without a cost, aborts the call at once.
    */
   readonly read_on?: ReadOnPolicy | undefined
 }
@@ -72,7 +72,7 @@ export interface Wire {
 export interface WireOptions {
   readonly base_url: string
   /**
-   * How long the upstream may be silent, in milliseconds, before the head and between two chunks of the body. Informational heads (1xx) do not count.
+   * How long the upstream may be silent, in milliseconds, before the head and between body chunks. Informational heads (1xx) do not count.
    * The final head must arrive within this time after the first informational one.
    */
   readonly silence_ms_max: number
@@ -279,10 +279,10 @@ const withLength = (headers: WireRequest["headers"], pieces: ReadonlyArray<Buffe
   "content-length": String(pieces.reduce((sum, { length }) => sum + length, 0))
 })
 
-/** The maximum number of bytes to write at once. Encrypting a long body in one step would block the main thread for tens of milliseconds. */
+/** The maximum chunk size, in bytes. Encrypting a long body in one step would block the main thread for tens of milliseconds. */
 const pieceMax = 256 * 1024
 
-/** Sends the pieces one after the other, without joining them. */
+/** Streams the buffers in order, split into chunks, without joining them. */
 const inPieces = (pieces: ReadonlyArray<Buffer>): Readable =>
   Readable.from(
     pieces.flatMap((piece) =>
@@ -333,7 +333,7 @@ export const collect = (
     })
   })
 
-/** The vendors' headers for the id of a request, most reliable first. `cf-ray` is Cloudflare's id, and many vendors use Cloudflare. */
+/** The vendors' request id headers, most reliable first. `cf-ray` is Cloudflare's id, and many vendors use Cloudflare. */
 const requestNames = [
   "x-generation-id",
   "x-request-id",
@@ -345,7 +345,7 @@ const requestNames = [
   "cf-ray"
 ] as const
 
-/** Returns the vendor's id of a request, or `undefined` if the response contains no valid one. */
+/** Returns the vendor's request id, or `undefined` if the response headers contain no valid one. */
 export const vendorRequestOf = (headers: WireHeaders): string | undefined => {
   for (const name of requestNames) {
     const value = header(headers, name)
