@@ -54,7 +54,7 @@ interface Running {
 }
 
 /** Creates a registry for the loops' `takeOver` callbacks. `tell` runs all of them after replaced services have closed. */
-const handing = (): { readonly handovers: HandoversContract; readonly tell: () => void } => {
+const handoverRegistry = (): { readonly handovers: HandoversContract; readonly tell: () => void } => {
   const loops = new Set<() => void>()
   return {
     handovers: {
@@ -127,10 +127,10 @@ const changedIn = (before: ConfigFile, now: ConfigFile): ReadonlyArray<string> =
   )
 
 /** Entries of the HTTP server and the telemetry export. Only a restart applies changes to them. */
-const fixed = ["answers", "telemetry"]
+const restartOnly = ["answers", "telemetry"]
 
 const refuseFixed = (changed: ReadonlyArray<string>): Effect.Effect<void, ConfigProblem> => {
-  const unchangeable = fixed.filter((name) => changed.includes(name))
+  const unchangeable = restartOnly.filter((name) => changed.includes(name))
   return unchangeable.length === 0
     ? Effect.void
     : new ConfigProblem({ message: `${unchangeable.join(", ")}: restart the service to apply them` })
@@ -142,7 +142,7 @@ const refused = (cause: Cause.Cause<unknown>): ReloadRefused => {
 }
 
 /** Converts any failure of a reload to `ReloadRefused` and logs it. */
-const refusing = <R>(reload: Effect.Effect<Reloaded, unknown, R>): Effect.Effect<Reloaded, ReloadRefused, R> =>
+const asReloadRefused = <R>(reload: Effect.Effect<Reloaded, unknown, R>): Effect.Effect<Reloaded, ReloadRefused, R> =>
   Effect.catchAllCause(reload, (cause) => refused(cause)).pipe(
     Effect.tapErrorTag("ReloadRefused", ({ message }) =>
       Effect.logError(`the configuration was not reloaded and nothing has changed: ${message}`)
@@ -180,7 +180,7 @@ export const layer = (
       const scope = yield* Effect.scope
       const turn = yield* Effect.makeSemaphore(1)
       const onReplaced: Array<() => void> = []
-      const { handovers, tell: handOver } = handing()
+      const { handovers, tell: handOver } = handoverRegistry()
       /** The running services, oldest first. The last element serves new requests. */
       const all: Array<Running> = []
       let stopLoops: Effect.Effect<void> = Effect.void
@@ -205,15 +205,15 @@ export const layer = (
       })
 
       const runtime = yield* Effect.runtime<Layer.Layer.Context<ReturnType<typeof servicesOf>>>()
-      const own = (read: Read) =>
+      const localReload = (read: Read) =>
         Effect.flatMap(read, replace).pipe(
-          refusing,
+          asReloadRefused,
           turn.withPermits(1),
           // Runs on a fiber of the process, so that a disconnect does not interrupt it and loops do not log the request's id.
           (reloading) => Effect.suspend(() => Fiber.join(Runtime.runFork(runtime, reloading)))
         )
       const reload: Effect.Effect<Reloaded, ReloadRefused> =
-        read === undefined ? yield* Reload : yield* together(own(read))
+        read === undefined ? yield* Reload : yield* together(localReload(read))
 
       yield* Effect.addFinalizer(() =>
         Effect.suspend(() =>

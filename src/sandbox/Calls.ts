@@ -41,10 +41,10 @@ export const make = (): Calls => {
   return {
     note: (service, path, body) => {
       // Copy the body, because a view would keep the entire buffer in memory.
-      const kept = body.length > bodyBytesMax ? Buffer.from(body.subarray(0, bodyBytesMax)) : body
-      const call: Call = { service, path, body: kept, aborted: false }
-      shrink(callsMax - 1, bytesMax - kept.length)
-      bytes += kept.length
+      const truncatedBody = body.length > bodyBytesMax ? Buffer.from(body.subarray(0, bodyBytesMax)) : body
+      const call: Call = { service, path, body: truncatedBody, aborted: false }
+      shrink(callsMax - 1, bytesMax - truncatedBody.length)
+      bytes += truncatedBody.length
       ring[next % callsMax] = call
       next += 1
       return call

@@ -57,8 +57,8 @@ const embed = ({ body, headers }: Received): Answer => {
   if (!/^bearer +\S/i.test(headers.authorization ?? "")) {
     return json(401, { error: { message: "no API key", type: "invalid_request_error", param: null, code: null } })
   }
-  const asked = parse(body) as Readonly<Record<string, unknown>>
-  const { dimensions, encoding_format, input, model } = asked
+  const request = parse(body) as Readonly<Record<string, unknown>>
+  const { dimensions, encoding_format, input, model } = request
   if (typeof model !== "string") throw refuse("you must provide a model parameter", "model")
   const inputs = inputsOf(input)
   const long = inputs.findIndex((words) => words.length > tokensMax)

@@ -103,18 +103,18 @@ const sign = ({ key, kid }: Issuer, typ: string, claims: JWTPayload): Promise<st
   new SignJWT(claims).setProtectedHeader({ alg: algorithm, typ, kid }).sign(key)
 
 const token = async (own: Issuer, { body }: Received): Promise<Answer> => {
-  const asked = readTokenRequest(body)
-  const aud = asked.audience ?? audience
+  const tokenRequest = readTokenRequest(body)
+  const aud = tokenRequest.audience ?? audience
   const iat = secondsOf(own)
   const person = {
     iss: own.issuer,
-    sub: subjectOf(asked.email),
+    sub: subjectOf(tokenRequest.email),
     aud,
     iat,
     exp: iat + lifetimeSeconds,
-    email: asked.email,
-    email_verified: asked.email_verified ?? true,
-    name: asked.name ?? asked.email.slice(0, asked.email.indexOf("@"))
+    email: tokenRequest.email,
+    email_verified: tokenRequest.email_verified ?? true,
+    name: tokenRequest.name ?? tokenRequest.email.slice(0, tokenRequest.email.indexOf("@"))
   }
   const access_token = await sign(own, "at+jwt", { ...person, scope: "openid email profile" })
   // The left half of the access token's hash ties the ID token to it.
@@ -208,11 +208,11 @@ const subjectOf = (email: string): string => createHash("sha256").update(email.t
 const keyOf = (data_dir: string | undefined) =>
   Effect.tryPromise({
     try: async () => {
-      const kept = FileStore.read(data_dir, name)
-      const jwk = kept === undefined ? await fresh() : (JSON.parse(kept) as JWK)
+      const savedKey = FileStore.read(data_dir, name)
+      const jwk = savedKey === undefined ? await fresh() : (JSON.parse(savedKey) as JWK)
       const key = await importJWK(jwk, algorithm)
       if (key instanceof Uint8Array || key.type !== "private") throw new Error("it contains no private key")
-      if (kept === undefined) FileStore.write(data_dir, name, JSON.stringify(jwk))
+      if (savedKey === undefined) FileStore.write(data_dir, name, JSON.stringify(jwk))
       const { crv, kty, x, y } = jwk
       const kid = await calculateJwkThumbprint(jwk)
       const public_jwk = { kty, crv, x, y, kid, alg: algorithm, use: "sig" } as JWK & { readonly kid: string }

@@ -11,8 +11,8 @@ export const picture = (
   { height, width }: { readonly height: number; readonly width: number }
 ): Buffer => {
   const [w, h] = [width, height].map((side) => Math.max(1, Math.min(sideMax, Math.round(side)))) as [number, number]
-  const chance = createHash("sha256").update(text).digest()
-  const part = (index: number): number => chance[index]! / 255
+  const textDigest = createHash("sha256").update(text).digest()
+  const part = (index: number): number => textDigest[index]! / 255
   const radius = Math.min(w, h) * (0.08 + 0.1 * part(0))
   const [x, y] = [w * (0.2 + 0.6 * part(1)), h * (0.25 + 0.35 * part(2))]
 

@@ -37,8 +37,8 @@ const wordsOf = (text: string): ReadonlyArray<string> => text.toLowerCase().matc
 
 const rerank = ({ body, headers }: Received): Answer => {
   if (!/^bearer +\S/i.test(headers.authorization ?? "")) return json(401, { message: "no api key supplied" })
-  const asked = parse(body) as Readonly<Record<string, unknown>>
-  const { documents, model, query, return_documents, top_n } = asked
+  const request = parse(body) as Readonly<Record<string, unknown>>
+  const { documents, model, query, return_documents, top_n } = request
   if (typeof model !== "string") throw refuse("model is required")
   if (typeof query !== "string") throw refuse("query is required")
   if (!Array.isArray(documents)) throw refuse("documents are required")

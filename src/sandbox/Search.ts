@@ -75,18 +75,18 @@ const brave = ({ headers, query }: Received): Answer => {
   if ((headers["x-subscription-token"] ?? "") === "") {
     return json(401, { type: "ErrorResponse", error: { code: "SUBSCRIPTION_TOKEN_INVALID", status: 401 } })
   }
-  const asked = query.get("q") ?? ""
+  const searchText = query.get("q") ?? ""
   const count = Number(query.get("count") ?? 20)
-  if (asked === "" || !Number.isInteger(count) || count < 1 || count > 20) {
+  if (searchText === "" || !Number.isInteger(count) || count < 1 || count > 20) {
     return json(422, { type: "ErrorResponse", error: { code: "VALIDATION", status: 422 } })
   }
-  const hosts = [...asked.matchAll(/site:([^\s)]+)/g)].map(([, host]) => host!)
-  const words = asked.replace(/ \(site:.*\)$/, "")
+  const hosts = [...searchText.matchAll(/site:([^\s)]+)/g)].map(([, host]) => host!)
+  const words = searchText.replace(/ \(site:.*\)$/, "")
   const results = pages(words, count, hosts).map(({ text, title, url }) => ({
     type: "search_result",
     title,
     url,
     description: text
   }))
-  return json(200, { type: "search", query: { original: asked }, web: { type: "search", results } })
+  return json(200, { type: "search", query: { original: searchText }, web: { type: "search", results } })
 }

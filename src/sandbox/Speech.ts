@@ -46,8 +46,8 @@ const speak = ({ body, headers }: Received): Answer => {
   if (!/^bearer +\S/i.test(headers.authorization ?? "")) {
     return json(401, { error: { message: "no API key", type: "invalid_request_error", param: null, code: null } })
   }
-  const asked = parse(body) as Readonly<Record<string, unknown>>
-  const { input, model, response_format = "mp3", stream_format = "audio", voice } = asked
+  const request = parse(body) as Readonly<Record<string, unknown>>
+  const { input, model, response_format = "mp3", stream_format = "audio", voice } = request
   if (typeof input !== "string" || input === "") throw refuse("Invalid 'input': expected a text.", "input")
   if (typeof model !== "string") throw refuse("you must provide a model parameter", "model")
   if (typeof voice !== "string") throw refuse("you must provide a voice parameter", "voice")

@@ -385,9 +385,9 @@ const reserve = (notebook: Notebook, posting: Of<"Reserve">): Done => {
   const within = (amount: bigint) => (left === undefined ? amount : smaller(amount, left))
   for (const { billing_account_id: account, kind } of sources) {
     if (kind === "team") continue
-    const own = notebook.accounts.get(account)
-    if (own === undefined) return missing(account)
-    if (own.status !== "active") return refuse({ _tag: "AccountInactive", account })
+    const ownAccount = notebook.accounts.get(account)
+    if (ownAccount === undefined) return missing(account)
+    if (ownAccount.status !== "active") return refuse({ _tag: "AccountInactive", account })
   }
   const able = sources.flatMap((source) => {
     const account = notebook.accounts.get(source.billing_account_id)

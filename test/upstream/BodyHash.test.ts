@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { createHash } from "node:crypto"
 import { describe, expect, it } from "vitest"
-import { bodyHash, bodyHashInPieces, BodyHasher } from "../../src/upstream/wire/BodyHash.ts"
+import { bodyHash, bodyHashInChunks, BodyHasher } from "../../src/upstream/wire/BodyHash.ts"
 
 const expected = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("base64")
 
@@ -17,10 +17,10 @@ describe("the hash of a body", () => {
         for (const chunk of chunks) hasher.add(chunk)
         expect(hasher.end()).toBe(expected(whole))
         expect(bodyHash(whole)).toBe(expected(whole))
-        expect(await Effect.runPromise(bodyHashInPieces(whole))).toBe(expected(whole))
+        expect(await Effect.runPromise(bodyHashInChunks(whole))).toBe(expected(whole))
       })
     )
     const long = Buffer.alloc(1_300_000, "long")
-    expect(await Effect.runPromise(bodyHashInPieces(long))).toBe(expected(long))
+    expect(await Effect.runPromise(bodyHashInChunks(long))).toBe(expected(long))
   })
 })

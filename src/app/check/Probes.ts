@@ -32,16 +32,20 @@ interface Probe {
 
 type Outcome = Pick<Probed, "fault" | "date">
 
-const patience = "10 seconds"
+const timeout = "10 seconds"
 
-const ask = async (url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Asked> => {
+const ask = async (
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal
+): Promise<ProbeResponse> => {
   const response = await fetch(url, { headers, signal, redirect: "manual" })
   await response.body?.cancel()
   const date = Date.parse(response.headers.get("date") ?? "")
   return { status: response.status, date: Number.isNaN(date) ? undefined : date }
 }
 
-interface Asked extends Pick<Outcome, "date"> {
+interface ProbeResponse extends Pick<Outcome, "date"> {
   readonly status: number
 }
 
@@ -130,7 +134,7 @@ const faultOf = (error: unknown): string => {
 
 const probed = ({ address, entry, run }: Probe): Effect.Effect<Probed> =>
   Effect.tryPromise({ try: run, catch: faultOf }).pipe(
-    Effect.timeoutFail({ duration: patience, onTimeout: () => `did not respond within ${patience}` }),
+    Effect.timeoutFail({ duration: timeout, onTimeout: () => `did not respond within ${timeout}` }),
     Effect.merge,
     Effect.map((outcome) => (typeof outcome === "string" ? { fault: outcome } : outcome)),
     Effect.zipWith(Clock.currentTimeMillis, (outcome, now) => ({ entry, address, ...outcome, now }))

@@ -34,14 +34,14 @@ export const command = Command.make("invite", options, ({ config, email, json, n
     const facts = yield* fromEnvironment
     const by = yield* commander
     if (Option.isSome(role) && Option.isNone(tenant)) return yield* refuse("--role: requires --tenant")
-    const wanted = {
+    const input = {
       email: yield* emailOf(email),
       name: Option.isNone(name) ? undefined : yield* oneLine("--name", name.value),
       tenant_id: Option.getOrUndefined(tenant) as TenantId | undefined,
       role: Option.getOrUndefined(role)
     }
     const mailing = yield* mailingConfig(config, "--config")
-    const sent = yield* Effect.flatMap(Provisioning, ({ letters }) => letters.invite(by, wanted)).pipe(
+    const sent = yield* Effect.flatMap(Provisioning, ({ letters }) => letters.invite(by, input)).pipe(
       Effect.mapError((problem) =>
         refuse(problem._tag === "TenantNotFound" ? noTenant(problem.tenant_id) : problem.message)
       ),

@@ -15,14 +15,14 @@ for (const stream of [process.stdout, process.stderr]) {
   })
 }
 
-const asked = serveArguments(process.argv.slice(2))
+const serveOptions = serveArguments(process.argv.slice(2))
 const command =
-  asked === undefined
+  serveOptions === undefined
     ? Effect.flatMap(
         Effect.promise(() => import("./Cli.ts")),
         ({ run }) => run(process.argv)
       )
-    : reported(Serve.serve(asked))
+    : reported(Serve.serve(serveOptions))
 
 command.pipe(
   NodeRuntime.runMain({

@@ -144,9 +144,10 @@ const usd = (nano: bigint) => toDecimal(nano as Nano)
 
 const nextSteps = ({ data_dir, secret }: EnvironmentFacts, { from, to }: Copy.Move): string => {
   const url = to.engine === "sqlite" ? `sqlite:${to.path}` : to.shown
-  const kept = secret === undefined ? `${data_dir}/secret (or its content as TOLLGATE_SECRET)` : "TOLLGATE_SECRET"
+  const secretLocation =
+    secret === undefined ? `${data_dir}/secret (or its content as TOLLGATE_SECRET)` : "TOLLGATE_SECRET"
   return (
-    `Next: set DATABASE_URL=${url}${to.engine === "sqlite" ? "" : " (with its password)"} wherever the service runs, and start the service with the same secret, ${kept}: ` +
+    `Next: set DATABASE_URL=${url}${to.engine === "sqlite" ? "" : " (with its password)"} wherever the service runs, and start the service with the same secret, ${secretLocation}: ` +
     `keys and tokens are useless without the secret. ${from.shown} is unchanged: keep it, but do not serve it again`
   )
 }

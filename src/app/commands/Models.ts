@@ -175,8 +175,8 @@ const knownRow = ({ context_length, id, max_output_tokens, price }: KnownModel):
 // ---- the command --------------------------------------------------------------------------------------------------------
 
 const matching = (catalogue: Catalogue, text: string): ReadonlyArray<KnownModel> => {
-  const wanted = text.toLowerCase()
-  return catalogue.models.filter(({ id, name }) => `${id}\n${name}`.toLowerCase().includes(wanted))
+  const query = text.toLowerCase()
+  return catalogue.models.filter(({ id, name }) => `${id}\n${name}`.toLowerCase().includes(query))
 }
 
 export const command = Command.make("models", { config, json, search }, ({ config, json, search }) =>

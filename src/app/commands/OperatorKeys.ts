@@ -65,7 +65,7 @@ const keyCreate = Command.make(
   ({ expires, json, name, scopes }) =>
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
-      const asked = {
+      const input = {
         name: yield* oneLine("--name", name),
         scopes: yield* scopesIn(scopes),
         expires_at: Option.isSome(expires)
@@ -73,7 +73,7 @@ const keyCreate = Command.make(
           : (yield* Clock.currentTimeMillis) + daysPreset * day
       }
       const by = yield* operator
-      const made = yield* Effect.flatMap(ManagementKeys, (keys) => keys.create(by, asked)).pipe(
+      const made = yield* Effect.flatMap(ManagementKeys, (keys) => keys.create(by, input)).pipe(
         Effect.mapError((problem) =>
           refuse(
             problem._tag === "InvalidRequest"

@@ -45,13 +45,13 @@ const peopleCreate = Command.make(
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
       const by = yield* commander
-      const wanted = {
+      const input = {
         email: yield* emailOf(email),
         name: Option.isNone(name) ? undefined : yield* oneLine("--name", name.value),
         allowance: termsOf(yield* givenAmount(allowance, "--allowance"), period)
       }
       const external_id = yield* externalIdOf(externalId)
-      const made = yield* Effect.flatMap(Provisioning, (service) => put(service, by, external_id, wanted)).pipe(
+      const made = yield* Effect.flatMap(Provisioning, (service) => put(service, by, external_id, input)).pipe(
         Effect.mapError(worded),
         Effect.provide(provisioningOf(facts))
       )

@@ -10,14 +10,14 @@ export interface ServeArguments {
 export const serveArguments = (words: ReadonlyArray<string>): ServeArguments | undefined => {
   const [command, ...rest] = words
   if (command !== "serve") return undefined
-  const given: Record<string, string> = {}
+  const values: Record<string, string> = {}
   for (let i = 0; i < rest.length; i += 2) {
     const [flag, value] = [rest[i]!, rest[i + 1]]
-    if (value === undefined || value.startsWith("-") || Object.hasOwn(given, flag)) return undefined
+    if (value === undefined || value.startsWith("-") || Object.hasOwn(values, flag)) return undefined
     if (flag !== "--config" && flag !== "--workers") return undefined
-    given[flag] = value
+    values[flag] = value
   }
-  return { config: given["--config"], workers: given["--workers"] }
+  return { config: values["--config"], workers: values["--workers"] }
 }
 
 export const workersMax = 64

@@ -39,15 +39,15 @@ const tenantsCreate = Command.make(
     Effect.gen(function* () {
       const facts = yield* fromEnvironment
       const by = yield* commander
-      const wanted = {
+      const input = {
         name: yield* oneLine("--name", name),
         owner_email: yield* emailOf(owner, "--owner"),
         allowance: termsOf(yield* givenAmount(allowance, "--allowance"), period)
       }
-      if (wanted.name.length > nameMax) return yield* refuse(`--name: must be at most ${nameMax} characters`)
+      if (input.name.length > nameMax) return yield* refuse(`--name: must be at most ${nameMax} characters`)
       const external_id = yield* externalIdOf(externalId)
       const made = yield* Effect.flatMap(Provisioning, ({ tenants }) =>
-        external_id === undefined ? tenants.create(by, wanted) : tenants.put(by, external_id, wanted)
+        external_id === undefined ? tenants.create(by, input) : tenants.put(by, external_id, input)
       ).pipe(Effect.mapError(worded), Effect.provide(provisioningOf(facts)))
       const { balance, id, ...rest } = made
       if (json) return yield* printed({ tenant_id: id, ...rest, balance: toDecimal(balance) })

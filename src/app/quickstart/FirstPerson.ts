@@ -24,15 +24,15 @@ export interface FirstPerson {
 }
 
 /** The key's name and the credit's description. */
-const made = "quickstart"
+const keyName = "quickstart"
 
-export interface Wanted {
+export interface FirstPersonOptions {
   readonly email: string
   readonly credit: Nano
   readonly audited: (act: Act) => Statement
 }
 
-export const make = Effect.fn("FirstPerson.make")(function* ({ audited, credit, email }: Wanted) {
+export const make = Effect.fn("FirstPerson.make")(function* ({ audited, credit, email }: FirstPersonOptions) {
   const tenants = yield* Tenants
   const applications = yield* Applications
   const { account_id, home_tenant_id: tenant_id } = yield* tenants.welcome({
@@ -42,29 +42,33 @@ export const make = Effect.fn("FirstPerson.make")(function* ({ audited, credit, 
     email_verified: true,
     name: email.slice(0, email.lastIndexOf("@"))
   })
-  yield* giveOnce(tenant_id, credit, audited)
+  yield* grantOnce(tenant_id, credit, audited)
   const caller = { account_id, tenant_id }
   const { records } = yield* applications.list({ caller, page: 1, per_page: 1_000 })
-  if (records.some(({ name }) => name === made))
+  if (records.some(({ name }) => name === keyName))
     return { account_id, tenant_id, api_key: undefined } satisfies FirstPerson
-  const application = { name: made, description: "the first key of this deployment" }
+  const application = { name: keyName, description: "the first key of this deployment" }
   const { api_key } = yield* applications.create({ caller, application })
   return { account_id, tenant_id, api_key } satisfies FirstPerson
 })
 
 /** Grants the credit once. Runs before the key is created, so that the next start can complete an interrupted start. */
-const giveOnce = Effect.fnUntraced(function* (tenant_id: TenantId, credit: Nano, audited: Wanted["audited"]) {
+const grantOnce = Effect.fnUntraced(function* (
+  tenant_id: TenantId,
+  credit: Nano,
+  audited: FirstPersonOptions["audited"]
+) {
   const ledger = yield* Ledger
   const account = billingAccountOf(tenant_id)
   const { records } = yield* ledger.entries(account, { page: 1, per_page: 1_000 }, ["admin"])
-  if (credit === 0n || records.some(({ description }) => description === made)) return
+  if (credit === 0n || records.some(({ description }) => description === keyName)) return
   const reference = yield* Ids.make("pay")
   const entry = audited({
     action: "grant",
     tenant_id,
-    details: { amount_usd: credit, reference, description: made }
+    details: { amount_usd: credit, reference, description: keyName }
   })
   yield* ledger
-    .credit({ account, amount: credit, source: "admin", reference, description: made }, [entry])
+    .credit({ account, amount: credit, source: "admin", reference, description: keyName }, [entry])
     .pipe(Effect.catchTag("Conflict", Effect.die))
 })

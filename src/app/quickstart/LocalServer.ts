@@ -16,7 +16,7 @@ export interface LocalServer {
 /** The context length to assume for a server that does not report one, in tokens. */
 const contextPreset = 32_768
 /** The time limit and the maximum response size of a model list request. */
-const patience = "10 seconds"
+const timeout = "10 seconds"
 const bytesMax = 4_000_000
 
 const Listed = Schema.parseJson(
@@ -72,7 +72,7 @@ const listed = (base_url: string): Effect.Effect<ReadonlyArray<LocalModel>, stri
       return `the server cannot be reached (${cause?.code ?? cause?.message ?? message})`
     }
   }).pipe(
-    Effect.timeoutFail({ duration: patience, onTimeout: () => `the server did not respond within ${patience}` }),
+    Effect.timeoutFail({ duration: timeout, onTimeout: () => `the server did not respond within ${timeout}` }),
     Effect.flatMap(({ status, text }) =>
       status === 200 ? modelsIn(text) : Effect.fail(`the server returned ${status}`)
     )

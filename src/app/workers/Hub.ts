@@ -65,7 +65,7 @@ export const make = (warn: (worker: number, error: unknown) => void): Hub => {
       places.ended(worker)
       setTimeout(() => {
         local.tellLapse()
-        void parts.askAll({ subject: Subjects.lapse, value: null, patience: Subjects.patience.brief })
+        void parts.askAll({ subject: Subjects.lapse, value: null, patience: Subjects.replyTimeouts.brief })
       }, leftoversMillis).unref()
     },
     peers: peersOf(parts),
@@ -109,11 +109,11 @@ const askAll =
 
 /** Passes a signal on to the workers. */
 const relay = ({ askAll }: Parts, value: Subjects.SignalSent, except?: number) =>
-  askAll({ subject: Subjects.signal, value, patience: Subjects.patience.brief, except })
+  askAll({ subject: Subjects.signal, value, patience: Subjects.replyTimeouts.brief, except })
 
 /** Collects the ready workers' figures. */
 const figuresOfWorkers = async ({ askAll }: Parts, except?: number) => {
-  const patience = Subjects.patience.brief
+  const patience = Subjects.replyTimeouts.brief
   const replies = await askAll({ subject: Subjects.figures, value: null, patience, except })
   return (replies as ReadonlyArray<Figures | null>).filter((figures) => figures !== null)
 }

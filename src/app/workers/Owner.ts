@@ -105,7 +105,7 @@ const togetherOf =
           texts.accept()
           const value: Subjects.Reloading = { text: texts.current() }
           return Effect.promise(() =>
-            hub.askAll({ subject: Subjects.reload, value, patience: Subjects.patience.reload })
+            hub.askAll({ subject: Subjects.reload, value, patience: Subjects.replyTimeouts.reload })
           )
         })
       )

@@ -59,4 +59,4 @@ export type ReloadOutcome = { readonly changed: ReadonlyArray<string> } | { read
 export const figures = "figures"
 
 /** How long to wait for a reply, in milliseconds. A reload may have to open connections. */
-export const patience = { alive: 5_000, begin: 30_000, brief: 2_000, reload: 60_000 } as const
+export const replyTimeouts = { alive: 5_000, begin: 30_000, brief: 2_000, reload: 60_000 } as const

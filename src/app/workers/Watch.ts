@@ -25,20 +25,20 @@ export const watch = ({ ask }: Pick<Channel, "ask">, hangs: (misses: number) => 
   let misses = 0
   let isOver = false
   let timer: NodeJS.Timeout
-  const question = async (): Promise<void> => {
-    const asked = performance.now()
-    const isAlive = await ask(Subjects.alive, null, Subjects.patience.alive).then(
+  const sendPing = async (): Promise<void> => {
+    const sentAt = performance.now()
+    const isAlive = await ask(Subjects.alive, null, Subjects.replyTimeouts.alive).then(
       () => true,
       () => false
     )
     if (isOver) return
-    const isLate = performance.now() - asked > Subjects.patience.alive + lateMax
+    const isLate = performance.now() - sentAt > Subjects.replyTimeouts.alive + lateMax
     if (isAlive) misses = 0
     else if (!isLate && ++misses >= missesMin) hangs(misses)
     if (!isOver) next()
   }
   const next = (): void => {
-    timer = setTimeout(() => void question(), pause)
+    timer = setTimeout(() => void sendPing(), pause)
   }
   next()
   return {

@@ -56,8 +56,8 @@ export const connect = (number: number): Effect.Effect<Office> =>
       return null
     })
     handlers.set(Subjects.figures, local.figures)
-    const begun = (await ask(Subjects.begin, null, Subjects.patience.begin)) as Subjects.Begun
-    const leave = () => void ask(Subjects.leaving, null, Subjects.patience.brief).catch(() => {})
+    const begun = (await ask(Subjects.begin, null, Subjects.replyTimeouts.begin)) as Subjects.Begun
+    const leave = () => void ask(Subjects.leaving, null, Subjects.replyTimeouts.brief).catch(() => {})
     const feed = feedOf(begun.address, leave)
     process.on("message", feed.receive)
     return { begun, name: `worker ${number}`, ask, handlers, local, feed, text: begun.text }
@@ -97,7 +97,7 @@ export const make = (office: Office, database: string) => ({
 /** Tells the owner that this process is ready for connections. */
 export const accept = (office: Office) =>
   Effect.promise(() =>
-    office.ask(Subjects.ready, { text: office.text } satisfies Subjects.Reloading, Subjects.patience.begin)
+    office.ask(Subjects.ready, { text: office.text } satisfies Subjects.Reloading, Subjects.replyTimeouts.begin)
   )
 
 const peersOf = ({ ask, begun, local, name }: Office): PeersContract => ({
@@ -112,7 +112,7 @@ const peersOf = ({ ask, begun, local, name }: Office): PeersContract => ({
   signals: {
     publish: (topic, ids) =>
       Effect.tryPromise(() =>
-        ask(Subjects.signal, { topic, ids } satisfies Subjects.SignalSent, 2 * Subjects.patience.brief)
+        ask(Subjects.signal, { topic, ids } satisfies Subjects.SignalSent, 2 * Subjects.replyTimeouts.brief)
       ).pipe(
         Effect.catchAll(({ cause }) =>
           Effect.annotateLogs(Effect.logWarning("the other processes could not be notified", cause), "topic", topic)
@@ -125,7 +125,7 @@ const peersOf = ({ ask, begun, local, name }: Office): PeersContract => ({
 const siblingsOf = ({ ask, local, name }: Office): SiblingsContract => ({
   name,
   answer: local.answer,
-  others: Effect.tryPromise(() => ask(Subjects.figures, null, 2 * Subjects.patience.brief)).pipe(
+  others: Effect.tryPromise(() => ask(Subjects.figures, null, 2 * Subjects.replyTimeouts.brief)).pipe(
     Effect.map((figures) => figures as ReadonlyArray<Figures>),
     Effect.orElseSucceed(() => [])
   )
@@ -137,7 +137,7 @@ const countsOf = ({ ask }: Office): Counts.CountsContract => {
   return {
     add: (key, period_ms, now) =>
       Effect.tryPromise(() =>
-        ask(Subjects.count, { key, period_ms, now } satisfies Subjects.Counted, Subjects.patience.brief)
+        ask(Subjects.count, { key, period_ms, now } satisfies Subjects.Counted, Subjects.replyTimeouts.brief)
       ).pipe(
         Effect.map(Number),
         Effect.orElse(() => Effect.sync(() => own.add(key, period_ms, now)))
@@ -147,11 +147,11 @@ const countsOf = ({ ask }: Office): Counts.CountsContract => {
 
 /** Claims slots from the owner. If the owner does not reply, the limit does not apply, and a slot that it may have granted is released. */
 const holdsOf = ({ ask }: Office): HoldsContract => {
-  const release = (key: string) => void ask(Subjects.release, key, Subjects.patience.brief).catch(() => {})
+  const release = (key: string) => void ask(Subjects.release, key, Subjects.replyTimeouts.brief).catch(() => {})
   return {
     take: (key, most) =>
       Effect.promise(() =>
-        ask(Subjects.hold, { key, most } satisfies Subjects.Held, Subjects.patience.brief).then(
+        ask(Subjects.hold, { key, most } satisfies Subjects.Held, Subjects.replyTimeouts.brief).then(
           (isFree) => (isFree === true ? once(() => release(key)) : undefined),
           () => {
             release(key)
@@ -176,7 +176,7 @@ const togetherOf =
         if ("refused" in outcome) process.kill(process.pid, "SIGTERM")
         return outcome
       })
-      return Effect.tryPromise(() => ask(Subjects.reload, null, 2 * Subjects.patience.reload)).pipe(
+      return Effect.tryPromise(() => ask(Subjects.reload, null, 2 * Subjects.replyTimeouts.reload)).pipe(
         Effect.mapError(({ cause }) => new ReloadRefused({ message: String(cause) })),
         Effect.flatMap((reply) => {
           const outcome = reply as Subjects.ReloadOutcome

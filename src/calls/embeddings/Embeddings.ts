@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
-import { believed } from "../../upstream/models/Reported.ts"
+import { chargeableCount } from "../../upstream/models/Reported.ts"
 import { measuredOf } from "../metered/Measured.ts"
 import { answerBytesOf, validate, encoded, faultIn, isIncomplete, longMembers, tokensReported } from "./Embedding.ts"
 import type { ValidRequest, EmbeddingFacts, EmbeddingRequest } from "./Embedding.ts"
@@ -61,6 +61,6 @@ const usedBy = (
   provider: string,
   answer: Readonly<Record<string, unknown>>
 ): Measured => {
-  const { count, usage_source } = believed(tokensReported(answer), context, estimate)
+  const { count, usage_source } = chargeableCount(tokensReported(answer), context, estimate)
   return measuredOf(costOf(model, count), count, provider, { prompt_tokens: count, usage_source })
 }

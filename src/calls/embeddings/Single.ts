@@ -5,7 +5,7 @@ import { Gate } from "../../books/gate/Gate.ts"
 import type { Admission, Claim, Measured, Receipt } from "../../books/gate/Gate.ts"
 import type { GateRefusal } from "../../books/gate/Problems.ts"
 import type { Caller } from "../../kernel/Caller.ts"
-import { bodyHashInPieces } from "../../upstream/wire/BodyHash.ts"
+import { bodyHashInChunks } from "../../upstream/wire/BodyHash.ts"
 import { Busy, busyFor, noRoomForAnswer } from "../../kernel/Busy.ts"
 import type { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import type { LongMembers } from "../../kernel/JsonOutline.ts"
@@ -94,7 +94,7 @@ export interface Kind<Model extends Routed, Asked extends Valid<Model>, Facts> {
 /** Returns the received body's hash, or `undefined` if the caller passed no JSON. */
 const requestHashOf = ({ json, request }: SingleCall<unknown>): Effect.Effect<string | undefined> => {
   const received = request instanceof LongRequest ? request.json : json
-  return received === undefined ? Effect.succeed(undefined) : bodyHashInPieces(received)
+  return received === undefined ? Effect.succeed(undefined) : bodyHashInChunks(received)
 }
 
 export const singles = Effect.fnUntraced(function* <Model extends Routed, Asked extends Valid<Model>, Facts>(
@@ -200,7 +200,7 @@ const delivered = Effect.fnUntraced(function* <Model extends Routed, Asked exten
   }
   const { bytes, value } = shown
   call.room?.become(bytes.length)
-  const ended = { ...measured, answer_hash: yield* bodyHashInPieces(bytes) }
+  const ended = { ...measured, answer_hash: yield* bodyHashInChunks(bytes) }
   return yield* admission.answer(ended, (receipt): SingleAnswer =>
     value === undefined ? new LongAnswer(bytes, receipt) : { answer: value, bytes, receipt }
   )

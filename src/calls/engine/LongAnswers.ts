@@ -3,7 +3,7 @@
  * thread (`BodyThreads`) parses a response that must be translated, reports no complete usage or contains ids to record.
  */
 import { Effect, Either } from "effect"
-import { bodyHashInPieces } from "../../upstream/wire/BodyHash.ts"
+import { bodyHashInChunks } from "../../upstream/wire/BodyHash.ts"
 import type { Receipt } from "../../books/gate/Gate.ts"
 import type { JsonOutline } from "../../kernel/JsonOutline.ts"
 import type { AnswerOptions } from "../../protocols/conversation/Translation.ts"
@@ -85,7 +85,7 @@ export const read = Effect.fnUntraced(function* ({
   if (fault !== undefined) return Either.left(fault)
   const usage = protocol.usageIn(answer)
   const reports = usage.prompt_tokens !== undefined && usage.completion_tokens !== undefined
-  const hash = body && (yield* bodyHashInPieces(body))
+  const hash = body && (yield* bodyHashInChunks(body))
   if (body === undefined || (reports && !needsIds)) {
     return right(body, hash, usage)
   }

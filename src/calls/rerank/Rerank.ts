@@ -6,7 +6,7 @@ import type { Measured } from "../../books/gate/Gate.ts"
 import type { Nano } from "../../kernel/Money.ts"
 import { charge } from "../../kernel/Price.ts"
 import type { PriceLine } from "../../books/prices/Lines.ts"
-import { believed } from "../../upstream/models/Reported.ts"
+import { chargeableCount } from "../../upstream/models/Reported.ts"
 import { measuredOf } from "../metered/Measured.ts"
 import {
   answerBytesOf,
@@ -83,8 +83,8 @@ const usedBy = (
   answer: Readonly<Record<string, unknown>>
 ): Measured => {
   const figures = reportedAmounts(answer)
-  const tokens = believed(figures.tokens, context, estimate.tokens)
-  const searches = believed(figures.searches, most.searches, estimate.searches)
+  const tokens = chargeableCount(figures.tokens, context, estimate.tokens)
+  const searches = chargeableCount(figures.searches, most.searches, estimate.searches)
   const priced = [...(model.token_price === 0n ? [] : [tokens]), ...(model.search_price === 0n ? [] : [searches])]
   const bySearch = model.search_price !== 0n || model.token_price === 0n
   const cost = costOf(model, { tokens: tokens.count, searches: searches.count })

@@ -105,14 +105,14 @@ const hashOf = (...parts: ReadonlyArray<string | Buffer>): string => {
 }
 
 /** The maximum number of bytes to hash before yielding to the event loop. */
-const hashedAtOnce = 1024 * 1024
+const hashChunkMax = 1024 * 1024
 
 /** Hashes a long body in chunks and yields to the event loop before each one. */
-const hashInPieces = Effect.fnUntraced(function* (route: string, bytes: Buffer) {
+const hashInChunks = Effect.fnUntraced(function* (route: string, bytes: Buffer) {
   const hash = createHash("sha256").update(route).update("\0")
-  for (let at = 0; at < bytes.length; at += hashedAtOnce) {
+  for (let at = 0; at < bytes.length; at += hashChunkMax) {
     yield* turn
-    hash.update(bytes.subarray(at, at + hashedAtOnce))
+    hash.update(bytes.subarray(at, at + hashChunkMax))
   }
   return hash.update("\0").digest("hex")
 })
@@ -148,18 +148,18 @@ const make = Effect.gen(function* () {
   const fibers = yield* FiberPool.make
   yield* Effect.addFinalizer(() => fibers.quiet(drainLimit))
   const keys = Keys.make(sql, writer, runs.run)
-  const kept = StoredAnswers.make(sql, writer, yield* StoredAnswers.StoredAnswersConfig)
-  const parts: Parts = { sql, fibers, runs, keys, kept, inUse: keysInUse(runs) }
-  const once = onceIn(parts)
+  const responseStore = StoredAnswers.make(sql, writer, yield* StoredAnswers.StoredAnswersConfig)
+  const parts: Parts = { sql, fibers, runs, keys, kept: responseStore, inUse: keysInUse(runs) }
+  const once = makeOnce(parts)
   return {
     once,
     onceOf: onceOf(once),
     isNew: isNew(parts),
-    jobs: [{ name: "idempotency keys", turn: forget(parts) }]
+    jobs: [{ name: "idempotency keys", turn: deleteExpired(parts) }]
   } satisfies IdempotencyContract
 })
 
-const free = ({ inUse }: Parts, key: Key): Effect.Effect<void> =>
+const freeKey = ({ inUse }: Parts, key: Key): Effect.Effect<void> =>
   Effect.sync(() => {
     inUse.delete(key.id)
   })
@@ -174,9 +174,9 @@ const storePacked = (parts: Parts, key: Key, answer: PackedAnswer): Effect.Effec
   const finish = <E>(written: Effect.Effect<unknown, E>) =>
     Effect.catchAllCause(written, (cause) =>
       Effect.logError("a response could not be stored for its Idempotency-Key", cause)
-    ).pipe(Effect.zipRight(free(parts, key)))
+    ).pipe(Effect.zipRight(freeKey(parts, key)))
   return Effect.matchCauseEffect(write, {
-    onSuccess: () => free(parts, key),
+    onSuccess: () => freeKey(parts, key),
     onFailure: (cause) =>
       isUnavailable(cause)
         ? Effect.sync(() => fibers.run(finish(untilWritten(write))))
@@ -185,7 +185,7 @@ const storePacked = (parts: Parts, key: Key, answer: PackedAnswer): Effect.Effec
 }
 
 /** Responds for a key that another request in this process is using. */
-const answerOfOther = Effect.fnUntraced(function* (key: Key, request_hash: string) {
+const concurrentReply = Effect.fnUntraced(function* (key: Key, request_hash: string) {
   const row = yield* key.find
   if (row !== undefined && row.request_hash !== request_hash) return yield* new IdempotencyKeyReused()
   if (row === undefined || row.status === null) return yield* inFlight
@@ -232,19 +232,20 @@ const serve = Effect.fnUntraced(function* <E extends ProblemInstance<string>, R>
   refusal: Answers.Refusal
 ) {
   const { reply, toStore } = yield* Effect.tapErrorCause(decide(parts, key, request_hash, call, resume, refusal), () =>
-    free(parts, key)
+    freeKey(parts, key)
   )
   const exit = yield* Effect.exit(reply)
   if (Exit.isSuccess(exit) && toStore) {
     return yield* Answers.capture(exit.value, refusal, (answer) => store(parts, key, answer), parts.fibers.run)
   }
-  if (Exit.isFailure(exit)) yield* Effect.tapErrorCause(fail(parts, key, exit.cause, refusal), () => free(parts, key))
-  else yield* free(parts, key)
+  if (Exit.isFailure(exit))
+    yield* Effect.tapErrorCause(handleFailure(parts, key, exit.cause, refusal), () => freeKey(parts, key))
+  else yield* freeKey(parts, key)
   return yield* exit
 })
 
 /** Releases the key of a call that reached no provider. Otherwise, stores the failure. */
-const fail = Effect.fnUntraced(function* (
+const handleFailure = Effect.fnUntraced(function* (
   parts: Parts,
   key: Key,
   cause: Cause.Cause<ProblemInstance<string>>,
@@ -254,10 +255,10 @@ const fail = Effect.fnUntraced(function* (
   const state = row?.call == null ? undefined : yield* Calls.stateOf(parts.sql, row.call)
   // A key that cannot be released now remains abandoned. Its call reached no provider, so a later request can use it like a new key.
   if (state === undefined || Keys.reachedNoProvider(state) || isNotStarted(cause)) {
-    return yield* Effect.zipRight(Effect.ignore(key.release), free(parts, key))
+    return yield* Effect.zipRight(Effect.ignore(key.release), freeKey(parts, key))
   }
   // The call reached a provider and will be charged, so `BooksUnavailable` must not become its final response.
-  if (isUnavailable(cause)) return yield* free(parts, key)
+  if (isUnavailable(cause)) return yield* freeKey(parts, key)
   yield* store(parts, key, refusal(yield* problemOf(cause, true)))
 })
 
@@ -265,15 +266,15 @@ const fail = Effect.fnUntraced(function* (
  * Returns the request's response, or `BooksUnavailable` once its settlement is late. A request with a late settlement continues, and its response is
  * stored for the retry. A client that disconnects interrupts the request, and the interruption's result is saved for the retry too.
  */
-const withinPatience = <E, R>(
+const untilLateSettlement = <E, R>(
   { fibers }: Parts,
   request: Effect.Effect<Reply.Reply, E, R>
 ): Effect.Effect<Reply.Reply, E | BooksUnavailable, R> =>
   Effect.suspend(() => {
     const answer = Deferred.unsafeMake<Reply.Reply, E | BooksUnavailable>(FiberId.none)
-    let left = false
+    let isAbandoned = false
     const served = Effect.map(request, (reply) => {
-      if (left) bodyOf(reply)?.destroy()
+      if (isAbandoned) bodyOf(reply)?.destroy()
       return reply
     }).pipe(
       Effect.provideService(OnLateSettlement, () =>
@@ -283,7 +284,7 @@ const withinPatience = <E, R>(
     )
     return Effect.flatMap(Effect.forkDaemon(served), (fiber) =>
       Effect.onInterrupt(Effect.interruptible(Deferred.await(answer)), () => {
-        left = true
+        isAbandoned = true
         fiber.unsafeInterruptAsFork(FiberId.none)
         // A shutdown waits for the result.
         fibers.run(Effect.asVoid(Fiber.await(fiber)))
@@ -298,17 +299,17 @@ const withinPatience = <E, R>(
     )
   })
 
-const onceIn =
+const makeOnce =
   (parts: Parts): IdempotencyContract["once"] =>
-  (caller, key, fingerprint, call, resume, refusal = plainly) => {
+  (caller, key, fingerprint, call, resume, refusal = plainRefusal) => {
     if (key === undefined || key === "") return call(undefined)
     if (!isKey(key)) return new IdempotencyKeyInvalid()
-    const mine = parts.keys.of(caller, key)
+    const ownedKey = parts.keys.of(caller, key)
     const request_hash = fingerprint()
     const served = Effect.suspend(() => {
-      if (parts.inUse.has(mine.id)) return answerOfOther(mine, request_hash)
-      parts.inUse.add(mine.id)
-      return withinPatience(parts, serve(parts, mine, request_hash, call, resume, refusal))
+      if (parts.inUse.has(ownedKey.id)) return concurrentReply(ownedKey, request_hash)
+      parts.inUse.add(ownedKey.id)
+      return untilLateSettlement(parts, serve(parts, ownedKey, request_hash, call, resume, refusal))
     })
     return closeIfUnclaimed(served, bodyOf)
   }
@@ -326,23 +327,23 @@ const onceOf =
     const key = inbound.header("idempotency-key")
     if (key === undefined || key === "") return call(inbound, undefined)
     return Effect.flatMap(inbound.read(limit), (bytes) => {
-      const again = withBody(inbound, bytes)
+      const bufferedInbound = withBody(inbound, bytes)
       const served = (hash: string) =>
         once(
           caller,
           key,
           () => hash,
-          (beside) => call(again, beside),
-          resume && ((made) => resume(again, made)),
+          (beside) => call(bufferedInbound, beside),
+          resume && ((made) => resume(bufferedInbound, made)),
           shape && refusalIn(shape, inbound.request_id ?? "")
         )
-      return bytes.length <= hashedAtOnce
+      return bytes.length <= hashChunkMax
         ? served(hashOf(route, bytes))
-        : Effect.flatMap(hashInPieces(route, bytes), served)
+        : Effect.flatMap(hashInChunks(route, bytes), served)
     })
   }
 
-const forget = Effect.fnUntraced(function* ({ keys }: Parts) {
+const deleteExpired = Effect.fnUntraced(function* ({ keys }: Parts) {
   const before = (yield* Clock.currentTimeMillis) - Duration.toMillis(lifetime)
   return (yield* keys.forget(before)) ? 0 : Duration.hours(1)
 })
@@ -354,7 +355,7 @@ export const refusalIn =
     const reply = Reply.ofProblem(problem, request_id, shape)
     return { ...reply, body: reply.body as string }
   }
-const plainly = refusalIn(undefined, "")
+const plainRefusal = refusalIn(undefined, "")
 
 /** Returns a streaming response's body, or `undefined` for a complete response. */
 const bodyOf = ({ body }: Reply.Reply): Readable | undefined =>

@@ -60,7 +60,7 @@ interface Route {
 
 const routesIn = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
   endpointsOf(api).map(({ annotations, endpoint, middleware }) => {
-    const own = Context.get(annotations, BodyBytesMax)
+    const declaredMax = Context.get(annotations, BodyBytesMax)
     const open = middleware.size === 0
     return {
       method: endpoint.method,
@@ -73,7 +73,7 @@ const routesIn = (api: HttpApi.HttpApi.AnyWithProps): ReadonlyArray<Route> =>
       ),
       body_bytes_max: Context.get(annotations, ReadsOwnBody)
         ? undefined
-        : (own ?? (open ? openBodyBytesMax : bodyBytesMax)),
+        : (declaredMax ?? (open ? openBodyBytesMax : bodyBytesMax)),
       open,
       noHead: Context.get(annotations, NoHead),
       refusesWebSocket: Context.get(annotations, RefusesWebSocket),
@@ -146,7 +146,7 @@ const served = ({ bytes, limits, logRefused, observe, routesOf, tracing }: Facts
         if (request.method === "HEAD" && samePath.some(({ noHead }) => noHead)) {
           return new MethodNotAllowed({ allow: methodsOf(samePath) })
         }
-        if (asksForWebSocket(request) && samePath.some(({ refusesWebSocket }) => refusesWebSocket))
+        if (isWebSocketUpgrade(request) && samePath.some(({ refusesWebSocket }) => refusesWebSocket))
           return new WebSocketNotServed()
         return Effect.flatMap(withBody(request, route, limits), (readable) =>
           Effect.provideService(app, HttpServerRequest.HttpServerRequest, readable)
@@ -172,7 +172,7 @@ const served = ({ bytes, limits, logRefused, observe, routesOf, tracing }: Facts
     )
     const response = yield* tracing ? traced(name, request.headers["traceparent"], answer) : answer
     observe(name, response.status, (performance.now() - began) / 1000)
-    return Inbound.isGone(request) ? forNobody(response) : whole(response, request, request_id)
+    return Inbound.isGone(request) ? emptied(response) : whole(response, request, request_id)
   })
 
 /**
@@ -191,7 +191,7 @@ const methodsOf = (routes: ReadonlyArray<Route>): ReadonlyArray<string> => [
 ]
 
 /** Returns whether the request tries to open a WebSocket. HTTP defines the handshake only for GET. */
-const asksForWebSocket = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
+const isWebSocketUpgrade = ({ headers, method }: HttpServerRequest.HttpServerRequest): boolean =>
   method === "GET" && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers["upgrade"] ?? "")
 
 const preflighted = (request: HttpServerRequest.HttpServerRequest) =>
@@ -232,7 +232,7 @@ const withDigits = (response: HttpServerResponse.HttpServerResponse): HttpServer
 }
 
 /** Empties the response for a disconnected client, because the platform would wait for the client to read the bytes. */
-const forNobody = ({ body, status }: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
+const emptied = ({ body, status }: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
   if (body._tag === "Raw" && body.body instanceof Readable) body.body.destroy()
   return HttpServerResponse.empty({ status })
 }

@@ -48,7 +48,7 @@ const drainLimit = Duration.seconds(15)
 export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Scope.Scope> = Effect.gen(function* () {
   const { api } = yield* HttpApi.Api
   const handlers = yield* RawHandlers
-  const ways = yield* Authentication
+  const authentication = yield* Authentication
   const facts: Facts = {
     fibers: yield* FiberPool.make,
     tracing: yield* Tracing,
@@ -66,7 +66,7 @@ export const make: Effect.Effect<Lane, never, HttpApi.Api | Authentication | Sco
     const name = nameOf(group.identifier, endpoint.name)
     const handler = handlers?.get(name)
     const [way, ...others] = middleware
-    const authenticate = way === undefined ? undefined : ways.get(way.key)
+    const authenticate = way === undefined ? undefined : authentication.get(way.key)
     if (handler === undefined) throw new Error(`${name} is marked Fast but has no raw handler`)
     if (authenticate === undefined || others.length > 0) {
       throw new Error(

@@ -19,7 +19,7 @@ type RouterHandler<E> = (input: {
 }) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, CurrentCaller>
 
 /** The raw handler of each router handler that `raw` created. */
-const behind = new WeakMap<object, RawHandler<unknown>>()
+const rawHandlers = new WeakMap<object, RawHandler<unknown>>()
 
 /** Converts a raw handler to one for `handleRaw`. */
 export const raw = <E>(handler: RawHandler<E>): RouterHandler<E> => {
@@ -28,7 +28,7 @@ export const raw = <E>(handler: RawHandler<E>): RouterHandler<E> => {
       inbound.heldBy(caller.account_id)
       return Effect.map(handler(caller, inbound), Reply.toResponse)
     })
-  behind.set(routed, handler)
+  rawHandlers.set(routed, handler)
   return routed
 }
 
@@ -61,7 +61,7 @@ export const group = ((
     return Effect.flatMap(RawHandlers, (collected) =>
       Effect.map(Effect.isEffect(built) ? built : Effect.succeed(built), (built) => {
         for (const { endpoint, handler } of built.handlers) {
-          const one = behind.get(handler)
+          const one = rawHandlers.get(handler)
           if (one !== undefined) collected?.set(nameOf(name, endpoint.name), one)
         }
         return built

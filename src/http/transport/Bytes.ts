@@ -18,19 +18,19 @@ export const BytesSettings = Schema.Struct({
   bytes_total: Schema.optionalWith(Schema.Int.pipe(Schema.greaterThanOrEqualTo(128 * 1024 * 1024)), {
     default: () => 256 * 1024 * 1024
   }),
-  /** The length of a window, in milliseconds. In each window, a body must deliver `bytesAWindow` or end. */
+  /** The length of a window, in milliseconds. In each window, a body must deliver `windowBytesMin` or end. */
   window_ms: Schema.optionalWith(Seconds, { default: () => 15_000 }).pipe(Schema.fromKey("window_seconds"))
 })
 export interface BytesSettings extends Schema.Schema.Type<typeof BytesSettings> {}
 
 /** The minimum number of body bytes per window. */
-export const bytesAWindow = 64 * 1024
+export const windowBytesMin = 64 * 1024
 
 /** The maximum length of a short body, in bytes. */
 export const shortMax = 64 * 1024
 
 /** How long a long response waits for its bytes, in milliseconds. */
-const patience = 30_000
+const waitMax = 30_000
 
 /** The part of the budget that one body or response holds. */
 export interface Share extends Room {
@@ -167,7 +167,7 @@ class Held implements Share {
     const timer = setTimeout(() => {
       leave()
       then(false)
-    }, patience)
+    }, waitMax)
     pool.wait(one)
     return leave
   }

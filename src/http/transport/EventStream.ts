@@ -11,7 +11,7 @@ import type { Reply } from "./Reply.ts"
 /** If more than this number of bytes is buffered, the client counts as a slow consumer. */
 const bufferMax = 64 * 1024
 
-const patience = Duration.seconds(30)
+const stallTimeout = Duration.seconds(30)
 
 export class EventStream extends Readable {
   private full = false
@@ -31,7 +31,7 @@ export class EventStream extends Readable {
   send(text: string): Effect.Effect<boolean> {
     return Effect.suspend(() => {
       if (!this.full) return Effect.sync(() => this.put(text))
-      return Effect.map(Effect.timeoutOption(this.room, patience), (room) => room._tag === "Some" && this.put(text))
+      return Effect.map(Effect.timeoutOption(this.room, stallTimeout), (room) => room._tag === "Some" && this.put(text))
     })
   }
 

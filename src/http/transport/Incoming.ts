@@ -9,7 +9,7 @@ import type { Transform } from "node:stream"
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from "node:zlib"
 import { Busy, busyFor } from "../../kernel/Busy.ts"
 import { isProblem } from "../../kernel/Problem.ts"
-import { bytesAWindow } from "./Bytes.ts"
+import { windowBytesMin } from "./Bytes.ts"
 import type { Budget, Share } from "./Bytes.ts"
 import { BodyTooSlow, PayloadTooLarge, UnsupportedEncoding } from "../contract/Problems.ts"
 import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
@@ -77,13 +77,13 @@ abstract class Intake {
     if (Number(source.header("content-length") ?? 0) > this.limit) return this.fail(new PayloadTooLarge())
     source.proceed()
     incoming.on("data", this.onIncoming).once("end", this.onEnd).once("close", this.onLost).once("error", this.onLost)
-    if (begun.push(this) === 1) setImmediate(watchBegun)
+    if (newIntakes.push(this) === 1) setImmediate(watchBegun)
   }
 
   watch(): void {
     if (this.over || (this.source.incoming as Partial<IncomingMessage>).complete === true) return
     this.timer = setTimeout(() => {
-      if (!this.paused && this.came - this.cameBefore < bytesAWindow) return this.fail(new BodyTooSlow())
+      if (!this.paused && this.came - this.cameBefore < windowBytesMin) return this.fail(new BodyTooSlow())
       this.cameBefore = this.came
       this.watch()
     }, this.source.window_ms)
@@ -167,11 +167,11 @@ abstract class Intake {
 }
 
 /** The intakes that began in this iteration of the event loop. Most short bodies are complete when the iteration ends, so they need no timer. */
-let begun: Array<Intake> = []
+let newIntakes: Array<Intake> = []
 
 const watchBegun = () => {
-  const intakes = begun
-  begun = []
+  const intakes = newIntakes
+  newIntakes = []
   for (const intake of intakes) intake.watch()
 }
 
@@ -240,7 +240,7 @@ class Whole extends Intake {
     this.flush()
     const { all, come, pieces } = this
     const bytes = all?.subarray(0, come) ?? (pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces))
-    this.then(Either.right(withoutMark(bytes)))
+    this.then(Either.right(withoutBom(bytes)))
   }
 
   protected failed(problem: BodyProblem): void {
@@ -254,7 +254,7 @@ class Whole extends Intake {
 }
 
 /** Removes a byte order mark. It carries no information in UTF-8 and is not allowed at the start of JSON. */
-const withoutMark = (bytes: Buffer): Buffer =>
+const withoutBom = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
 // ---- streamed ---------------------------------------------------------------------------------------------------------------
@@ -293,17 +293,17 @@ class Streamed extends Intake {
 
 // ---- Expect: 100-continue -------------------------------------------------------------------------------------------------
 
-const asking = new WeakMap<IncomingMessage, ServerResponse>()
+const continueResponses = new WeakMap<IncomingMessage, ServerResponse>()
 
 /** Registers a request with `Expect: 100-continue`. `proceed` sends `100 Continue` to its client. */
 export const awaitsContinue = (request: IncomingMessage, response: ServerResponse): void => {
-  asking.set(request, response)
+  continueResponses.set(request, response)
 }
 
 export const proceed = (request: IncomingMessage): void => {
   if (request.headers.expect === undefined) return
-  asking.get(request)?.writeContinue()
-  asking.delete(request)
+  continueResponses.get(request)?.writeContinue()
+  continueResponses.delete(request)
 }
 
 // ---- unread bytes ---------------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ export const discard = (request: IncomingMessage, { window_ms }: Budget): void =
     for (const tell of waiting.splice(0)) tell()
   }
   const watch = setInterval(() => {
-    if (size - sizeBefore >= bytesAWindow) sizeBefore = size
+    if (size - sizeBefore >= windowBytesMin) sizeBefore = size
     else if (waiting.length > 0) over()
     else request.destroy()
   }, window_ms)
@@ -349,7 +349,7 @@ export const whenAnswerable = (
   then: () => void
 ): void => {
   if (request.complete || request.destroyed) return then()
-  if (asking.delete(request)) {
+  if (continueResponses.delete(request)) {
     // The client now skips its body, so the server would mistake the next bytes for the body.
     response.setHeader("connection", "close")
     return then()

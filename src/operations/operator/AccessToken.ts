@@ -24,7 +24,7 @@ export const read = (secret: DeploymentSecretContract, authorization: string): A
   const match = /^tgop\.(ops_[0-9a-z]{22})\.(\d{1,15})\.([0-9a-f]{64})$/.exec(bearer)
   if (match === null) return undefined
   const [, session_id = "", expires_at = "", hash = ""] = match
-  const wanted = secret.hash("operator_token", `${session_id}.${expires_at}`)
-  if (!timingSafeEqual(Buffer.from(hash), Buffer.from(wanted))) return undefined
+  const expected = secret.hash("operator_token", `${session_id}.${expires_at}`)
+  if (!timingSafeEqual(Buffer.from(hash), Buffer.from(expected))) return undefined
   return { session_id, expires_at: Number(expires_at) }
 }

@@ -25,9 +25,9 @@ export const make = (
 
   const run = (request: HttpServerRequest.HttpServerRequest) =>
     Effect.fnUntraced(function* (stream: EventStream) {
-      const holds = Effect.isSuccess(holderOf(request.headers["authorization"]))
+      const isValid = Effect.isSuccess(holderOf(request.headers["authorization"]))
       for (let sent = 0; ; sent++) {
-        if (sent % checkEvery === 0 && !(yield* holds)) return "credential"
+        if (sent % checkEvery === 0 && !(yield* isValid)) return "credential"
         const figures = { ...encode(yield* live), listeners }
         if (!(yield* stream.send(eventText("figures", write(figures))))) return "slow"
         yield* Effect.sleep("1 second")

@@ -8,9 +8,9 @@ import type { CallOutcome } from "../../books/ledger/rules/Transaction.ts"
 import { toDecimal } from "../../kernel/Money.ts"
 import type { Nano } from "../../kernel/Money.ts"
 
-/** The maximum number of model-provider pairs with separate labels. All others are counted as `other`. */
+/** The maximum number of model-provider pairs with separate labels. All others are counted as `otherLabel`. */
 export const pairsMax = 500
-const other = "other"
+const otherLabel = "other"
 
 /** The upper bounds of the histogram's buckets, in seconds. */
 const bounds = [0.1, 0.5, 1, 5, 15, 60, 300] as const
@@ -76,7 +76,7 @@ export const callMetrics = (registry: Registry): ObserveCall => {
     let providers = models.get(model)
     const known = providers?.get(provider)
     if (known !== undefined) return known
-    if (all.length >= pairsMax) return (rest ??= added(other, other))
+    if (all.length >= pairsMax) return (rest ??= added(otherLabel, otherLabel))
     if (providers === undefined) models.set(model, (providers = new Map<string, Sums>()))
     const sums = added(model, provider)
     providers.set(provider, sums)

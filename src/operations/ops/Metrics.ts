@@ -64,22 +64,22 @@ class LabelCounts<Label extends string | number> {
 
 /** `name` labels the metrics of one of several processes. */
 const make = (name: string | undefined): MetricsContract => {
-  const own = new Registry()
+  const ownRegistry = new Registry()
   const shared = new Registry()
-  if (name !== undefined) own.setDefaultLabels({ process: name })
-  collectDefaultMetrics({ register: own })
-  const { observe, observeUpstream } = requestMetrics(own)
+  if (name !== undefined) ownRegistry.setDefaultLabels({ process: name })
+  collectDefaultMetrics({ register: ownRegistry })
+  const { observe, observeUpstream } = requestMetrics(ownRegistry)
   return {
     observe,
     observeUpstream,
-    observeCall: callMetrics(own),
+    observeCall: callMetrics(ownRegistry),
     setGauges: booksMetrics(shared),
-    setWork: workMetrics(own),
+    setWork: workMetrics(ownRegistry),
     setDrifts: driftMetrics(shared),
     setWitnesses: witnessMetrics(shared),
-    ownText: () => own.metrics(),
-    text: async (others = []) => `${await shared.metrics()}\n${joined([await own.metrics(), ...others])}`,
-    content_type: own.contentType
+    ownText: () => ownRegistry.metrics(),
+    text: async (others = []) => `${await shared.metrics()}\n${joined([await ownRegistry.metrics(), ...others])}`,
+    content_type: ownRegistry.contentType
   }
 }
 

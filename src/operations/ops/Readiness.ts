@@ -71,10 +71,10 @@ const make = Effect.gen(function* () {
           resultLifetime
         )
 
-  const all = Effect.map(elsewhere, (others) => [...loops.figures(), ...others])
+  const allLoops = Effect.map(elsewhere, (others) => [...loops.figures(), ...others])
 
   const check = Effect.gen(function* () {
-    const troubled = (yield* all).filter(({ trouble }) => trouble !== undefined)
+    const troubled = (yield* allLoops).filter(({ trouble }) => trouble !== undefined)
     const found = yield* database
     const lapsed =
       node?.lease !== undefined && node.lease.left() <= 0 ? `the lease of ${node.name} has lapsed` : undefined
@@ -92,7 +92,7 @@ const make = Effect.gen(function* () {
   return {
     check,
     name: node?.name,
-    loops: all,
+    loops: allLoops,
     node: Effect.sync(() => (node?.lease === undefined ? undefined : figuresOf(node, node.lease)))
   } satisfies ReadinessContract
 })

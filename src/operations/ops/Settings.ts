@@ -30,12 +30,12 @@ export const layer = ({ metrics }: { readonly metrics?: typeof Entry.Type | unde
     MetricsAccess,
     Effect.map(secretOf("metrics.token_env", metrics?.token_env), (token) => {
       if (token === undefined) return { check: () => Effect.void }
-      const wanted = digestOf(Redacted.value(token))
+      const expected = digestOf(Redacted.value(token))
       const check = (authorization = ""): Effect.Effect<void, MissingAuthorization | InvalidToken> => {
         if (authorization === "") return new MissingAuthorization()
         const bearer = /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ""
         // Compares digests, because `timingSafeEqual` requires equal lengths.
-        return timingSafeEqual(digestOf(bearer), wanted) ? Effect.void : new InvalidToken()
+        return timingSafeEqual(digestOf(bearer), expected) ? Effect.void : new InvalidToken()
       }
       return { check }
     })

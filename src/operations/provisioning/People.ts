@@ -64,11 +64,11 @@ const setSuspended = ({ sql, tenants }: Parts) =>
 
 const rename = ({ tenants }: Parts) =>
   Effect.fnUntraced(function* (by: Operator, { id, name: before }: Person, name: string | undefined) {
-    const wanted = name?.trim()
-    if (wanted === undefined || wanted === before) return
+    const newName = name?.trim()
+    if (newName === undefined || newName === before) return
     const now = yield* Clock.currentTimeMillis
-    yield* tenants.renameAccount(id, wanted, [
-      Audit.entry(by, { action: "person.rename", account_id: id, details: { name: wanted } }, now)
+    yield* tenants.renameAccount(id, newName, [
+      Audit.entry(by, { action: "person.rename", account_id: id, details: { name: newName } }, now)
     ])
   })
 

@@ -47,14 +47,14 @@ import type {
 import type { ExternalIdNotFound, ExternalIdUsed, NoHolder } from "./Problems.ts"
 import * as TenantsOf from "./TenantsOf.ts"
 
-interface Things<Wanted, Made, E> {
+interface ResourceService<Input, Resource, E> {
   /** Creates the resource, or updates the fields that differ. */
   readonly put: (
     by: Operator,
     external_id: string,
-    wanted: Wanted
-  ) => Effect.Effect<Made, E | ExternalIdUsed | BooksUnavailable>
-  readonly find: (external_id: string) => Effect.Effect<Made, ExternalIdNotFound>
+    wanted: Input
+  ) => Effect.Effect<Resource, E | ExternalIdUsed | BooksUnavailable>
+  readonly find: (external_id: string) => Effect.Effect<Resource, ExternalIdNotFound>
   readonly remove: (by: Operator, external_id: string) => Effect.Effect<Removed, ExternalIdNotFound | BooksUnavailable>
 }
 
@@ -63,7 +63,7 @@ type TeamProblem = ExternalIdNotFound | TeamFull | TooManyTenants
 
 /** `by` is the operator who acts. Lists are newest first, with ids below `before`. */
 export interface ProvisioningContract {
-  readonly people: Things<PersonWanted, ProvisionedPerson, MoneyProblem | TeamProblem> & {
+  readonly people: ResourceService<PersonWanted, ProvisionedPerson, MoneyProblem | TeamProblem> & {
     /** Creates a person without an external id, unless an account already has the address. */
     readonly create: (
       by: Operator,
@@ -73,14 +73,14 @@ export interface ProvisioningContract {
     readonly isKnown: (email: string) => Effect.Effect<boolean>
     readonly list: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<Person>>
   }
-  readonly tenants: Things<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants> & {
+  readonly tenants: ResourceService<TenantWanted, ProvisionedTenant, MoneyProblem | TooManyTenants> & {
     /** Creates a tenant without an external id. Each request creates another tenant. */
     readonly create: (
       by: Operator,
       wanted: Omit<TenantWanted, "credit_usd">
     ) => Effect.Effect<ProvisionedTenant, MoneyProblem | TooManyTenants | BooksUnavailable>
   }
-  readonly keys: Things<
+  readonly keys: ResourceService<
     KeyWanted,
     ProvisionedKey,
     InvalidRequest | ExternalIdNotFound | TenantNotFound | NoHolder | TooManyApplications

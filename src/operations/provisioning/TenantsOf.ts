@@ -64,11 +64,11 @@ const setSuspended = ({ ledger }: Parts) =>
 
 const rename = ({ tenants }: Parts) =>
   Effect.fnUntraced(function* (by: Operator, tenant: ProvisionedTenant, name: string) {
-    const wanted = name.trim()
-    if (wanted === tenant.name) return
+    const newName = name.trim()
+    if (newName === tenant.name) return
     const now = yield* Clock.currentTimeMillis
-    yield* tenants.renameTenant(tenant.id, wanted, [
-      Audit.entry(by, { action: "tenant.rename", tenant_id: tenant.id, details: { name: wanted } }, now)
+    yield* tenants.renameTenant(tenant.id, newName, [
+      Audit.entry(by, { action: "tenant.rename", tenant_id: tenant.id, details: { name: newName } }, now)
     ])
   })
 

@@ -18,8 +18,8 @@ const make = Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const authorization = request.headers["authorization"]
     if (authorization === undefined) return yield* new MissingAuthorization()
-    const given = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
-    if (given !== undefined && isRight(given)) return
+    const bearerToken = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
+    if (bearerToken !== undefined && isRight(bearerToken)) return
     // Limits the rate of failed attempts per address.
     yield* limits.take("scim", request)
     return yield* new InvalidToken()

@@ -34,10 +34,11 @@ const typeOf = (base: string, name: "User" | "Group", schema: string) => ({
   meta: { resourceType: "ResourceType", location: `${base}/ResourceTypes/${name}` }
 })
 
-const all = (resources: ReadonlyArray<Resource>): Resource => listed({ total: resources.length, start: 1, resources })
+const listResponse = (resources: ReadonlyArray<Resource>): Resource =>
+  listed({ total: resources.length, start: 1, resources })
 
 export const resourceTypes = (base: string): Resource =>
-  all([typeOf(base, "User", User.schema), typeOf(base, "Group", Group.schema)])
+  listResponse([typeOf(base, "User", User.schema), typeOf(base, "Group", Group.schema)])
 
 interface More {
   readonly type?: "string" | "boolean" | "complex"
@@ -68,7 +69,7 @@ const schemaOf = (base: string, id: string, name: string, attributes: ReadonlyAr
 })
 
 export const schemas = (base: string): Resource =>
-  all([
+  listResponse([
     schemaOf(base, User.schema, "User", [
       attribute("userName", { required: true, uniqueness: "server" }),
       attribute("name", { type: "complex", subAttributes: [attribute("givenName"), attribute("familyName")] }),

@@ -39,7 +39,7 @@ interface Found<A> {
   readonly found: ReadonlyArray<A>
 }
 
-interface Things<A> {
+interface ResourceService<A> {
   readonly list: (query: ListQuery) => Effect.Effect<Found<A>, InvalidFilter>
   readonly find: (id: string) => Effect.Effect<A, ResourceNotFound>
   readonly create: (body: Body) => Effect.Effect<A, InvalidValue | NotUnique | BooksUnavailable>
@@ -55,8 +55,8 @@ interface Things<A> {
 }
 
 export interface ScimContract {
-  readonly users: Things<StoredUser>
-  readonly groups: Things<StoredGroup>
+  readonly users: ResourceService<StoredUser>
+  readonly groups: ResourceService<StoredGroup>
 }
 
 export class Scim extends Context.Tag("tollgate/scim/Scim")<Scim, ScimContract>() {

@@ -47,9 +47,12 @@ export const withEntries = (
       issues.push({ path: ["models", i, "catalogue"], message: unknownModel(catalogue, id) })
       return entry
     }
-    const asked = upstreamsOf(known, upstreams)
-    const whole = wholeEntry(known, beside, asked)
-    const messages = [...missing(known, whole), ...(beside["upstreams"] === undefined ? ambiguous(known, asked) : [])]
+    const requested = upstreamsOf(known, upstreams)
+    const whole = wholeEntry(known, beside, requested)
+    const messages = [
+      ...missing(known, whole),
+      ...(beside["upstreams"] === undefined ? ambiguous(known, requested) : [])
+    ]
     issues.push(...messages.map((message) => ({ path: ["models", i, "catalogue"], message })))
     return whole
   })

@@ -5,7 +5,7 @@ import { IdentityProviderUnavailable } from "./Problems.ts"
 import { text } from "./Provider.ts"
 
 /** The timeout of a request to a provider, in milliseconds. */
-export const patience = 10_000
+export const requestTimeout = 10_000
 const documentLifetime = Duration.toMillis(Duration.hours(1))
 const afterFailure = Duration.toMillis(Duration.seconds(1))
 
@@ -79,7 +79,7 @@ export type Discovery = ReturnType<typeof make>
 const fetched = (issuer: string): Effect.Effect<Document> =>
   Effect.tryPromise(async (signal) => {
     const response = await fetch(`${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]),
       redirect: "error"
     })
     const document: unknown = response.ok ? await response.json() : undefined

@@ -1,6 +1,6 @@
 /** Sends requests to a provider's endpoints, to exchange a code for tokens and to read resources with an access token. */
 import { Effect, Redacted } from "effect"
-import { patience } from "./Discovery.ts"
+import { requestTimeout } from "./Discovery.ts"
 import { IdentityProviderUnavailable, IdentityRejected } from "./Problems.ts"
 import { text } from "./Provider.ts"
 import type { ProviderSettings, Redemption } from "./Provider.ts"
@@ -22,7 +22,7 @@ const json = (url: string, request: RequestInit): Effect.Effect<unknown, Failure
       try: async (signal) => {
         const response = await fetch(url, {
           ...request,
-          signal: AbortSignal.any([signal, AbortSignal.timeout(patience)]),
+          signal: AbortSignal.any([signal, AbortSignal.timeout(requestTimeout)]),
           redirect: "error"
         })
         const refused = response.status >= 400 && response.status < 500 && response.status !== 429

@@ -16,7 +16,7 @@ import { InvalidRequest } from "../../kernel/InvalidRequest.ts"
 import { toDate } from "../../kernel/Moment.ts"
 import { isStorable } from "../../kernel/StoredText.ts"
 import * as Discovery from "./Discovery.ts"
-import { patience } from "./Discovery.ts"
+import { requestTimeout } from "./Discovery.ts"
 import { exchanged, readWith } from "./Endpoints.ts"
 import * as GitHub from "./GitHub.ts"
 import { IdentityProviderUnavailable, IdentityProviderUnconfigured, IdentityRejected } from "./Problems.ts"
@@ -133,7 +133,7 @@ const keysOf = Effect.fnUntraced(function* (
   // Another caller may have created the key set while this one waited for the document.
   const made = keySets.get(provider)
   if (made !== undefined) return made
-  const keys = createRemoteJWKSet(new URL(uri), { timeoutDuration: patience, cooldownDuration: 5_000 })
+  const keys = createRemoteJWKSet(new URL(uri), { timeoutDuration: requestTimeout, cooldownDuration: 5_000 })
   keySets.set(provider, keys)
   return keys
 })

@@ -50,7 +50,7 @@ export interface AccessTokens {
 const googleScope = "https://www.googleapis.com/auth/cloud-platform"
 /** An assertion's lifetime in seconds: Google's maximum. */
 const assertionSeconds = 3_600
-const patience = 10_000
+const requestTimeout = 10_000
 const answerMax = 65_536
 const afterFailure = 1_000
 /** How old a rejected token must be before it is dropped, in milliseconds. */
@@ -120,7 +120,7 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
   Effect.gen(function* () {
     const address = addressOf(holder)
     const scope = yield* Effect.scope
-    const wire = yield* Wire.make({ base_url: address.origin, silence_ms_max: patience })
+    const wire = yield* Wire.make({ base_url: address.origin, silence_ms_max: requestTimeout })
     let token: Token | undefined
     let asking: Deferred.Deferred<string, Wire.Unreachable> | undefined
     let failed_at = Number.NEGATIVE_INFINITY
@@ -134,7 +134,7 @@ export const make = (holder: TokenHolder): Effect.Effect<AccessTokens, never, Sc
         catch: () => fail("the key cannot sign")
       })
       const answer = yield* Effect.mapError(
-        wire.exchange(exchangeOf(address, form), { limit: answerMax, timeout: patience, read_on: false }),
+        wire.exchange(exchangeOf(address, form), { limit: answerMax, timeout: requestTimeout, read_on: false }),
         ({ reason }) => fail(reason)
       )
       const given = tokenIn(answer, now)

@@ -10,7 +10,7 @@ export interface Figure {
  * Determines the count to charge. The vendor's count is used up to the maximum, even if it is zero. A missing or invalid count is replaced with
  * `estimate`, up to the same maximum. A reduced or replaced count is marked as estimated.
  */
-export const believed = (reported: unknown, most: number, estimate: number): Figure => {
+export const chargeableCount = (reported: unknown, most: number, estimate: number): Figure => {
   const isCount = typeof reported === "number" && Number.isInteger(reported) && reported >= 0
   if (isCount && reported <= most) return { count: reported, usage_source: "provider" }
   return { count: isCount ? most : Math.min(estimate, most), usage_source: "estimated" }

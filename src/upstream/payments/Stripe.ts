@@ -143,8 +143,8 @@ const found = ({ stripe }: Parts): PaymentsContract["found"] =>
     const intent = yield* ask(async () => {
       // Stripe's clock and the service's clock can differ by minutes.
       const gte = Math.floor(since / 1_000) - 600
-      for await (const one of stripe.paymentIntents.list({ customer, created: { gte }, limit: 100 })) {
-        if (one.metadata["attempt"] === attempt) return one
+      for await (const paymentIntent of stripe.paymentIntents.list({ customer, created: { gte }, limit: 100 })) {
+        if (paymentIntent.metadata["attempt"] === attempt) return paymentIntent
       }
       return undefined
     })

@@ -59,16 +59,16 @@ export const windowMinutes = 15
 const routedMinutes = 5
 const minute = 60_000
 /** After this many consecutive failures, an upstream is `failing` and its cooldown begins. */
-const failingFrom = 3
+const failingMin = 3
 /** The maximum `Retry-After`, in milliseconds. A longer one is reduced to it. */
 const retryAfterMax = 10 * minute
-const failuresKept = 5
+const failuresMax = 5
 
 /** The number of latency buckets. Their upper bounds range from a millisecond to about six minutes, in steps of 25 %. */
-const classes = 58
+const bucketCount = 58
 const step = Math.log(1.25)
-const classOf = (millis: number): number => Math.min(classes - 1, Math.max(0, Math.ceil(Math.log(millis) / step)))
-const longestOf = (index: number): number => Math.round(1.25 ** index)
+const bucketOf = (millis: number): number => Math.min(bucketCount - 1, Math.max(0, Math.ceil(Math.log(millis) / step)))
+const upperBoundOf = (index: number): number => Math.round(1.25 ** index)
 
 interface Minute {
   /** Unix time in minutes. */
@@ -82,7 +82,7 @@ const emptyMinute = (): Minute => ({
   number: -1,
   failures: 0,
   counts: { "2xx": 0, "4xx": 0, "5xx": 0, unreachable: 0 },
-  latencies: new Uint32Array(classes)
+  latencies: new Uint32Array(bucketCount)
 })
 
 const outcomeOf = (status: number): OutcomeName =>
@@ -102,7 +102,7 @@ export class Health {
   readonly #now: () => number
   /** The cooldown in milliseconds; `undefined` if none is configured. */
   readonly #cooldown: number | undefined
-  #failed = 0
+  #consecutiveFailures = 0
   #success: number | null = null
   #failures: ReadonlyArray<Failure> = []
   #coolingUntil: number | null = null
@@ -121,25 +121,25 @@ export class Health {
     const found = this.#minuteOf(Math.floor(at / minute))
     const outcome = outcomeOf(status)
     found.counts[outcome] += 1
-    if (outcome !== "unreachable") found.latencies[classOf(millis)]! += 1
+    if (outcome !== "unreachable") found.latencies[bucketOf(millis)]! += 1
     const kind = failureOf(status)
     if (kind === undefined) {
       if (outcome === "2xx") this.#success = at
-      this.#failed = 0
+      this.#consecutiveFailures = 0
       this.#coolingUntil = null
       return
     }
     found.failures += 1
-    this.#failed += 1
-    this.#failures = [{ at, kind }, ...this.#failures.slice(0, failuresKept - 1)]
+    this.#consecutiveFailures += 1
+    this.#failures = [{ at, kind }, ...this.#failures.slice(0, failuresMax - 1)]
     this.#cool(at, retry_after_ms)
   }
 
   #cool(at: number, retry_after_ms: number | undefined): void {
     if (this.#cooldown === undefined) return
-    const asked = retry_after_ms === undefined ? 0 : Math.min(retry_after_ms, retryAfterMax)
-    const own = this.#failed >= failingFrom ? this.#cooldown : 0
-    const millis = Math.max(asked, own)
+    const retryAfter = retry_after_ms === undefined ? 0 : Math.min(retry_after_ms, retryAfterMax)
+    const failureCooldown = this.#consecutiveFailures >= failingMin ? this.#cooldown : 0
+    const millis = Math.max(retryAfter, failureCooldown)
     if (millis > 0) this.#coolingUntil = Math.max(this.#coolingUntil ?? 0, at + millis)
     this.#probingUntil = 0
   }
@@ -167,10 +167,10 @@ export class Health {
     const now = this.#now()
     if (this.#median !== undefined && Math.abs(now - this.#median.at) < 1_000) return this.#median.millis
     const last = Math.floor(now / minute)
-    const latencies = new Uint32Array(classes)
+    const latencies = new Uint32Array(bucketCount)
     for (const { latencies: counted, number } of this.#minutes) {
       if (number <= last - routedMinutes || number > last) continue
-      for (let i = 0; i < classes; i++) latencies[i]! += counted[i]!
+      for (let i = 0; i < bucketCount; i++) latencies[i]! += counted[i]!
     }
     const millis = quantiles(latencies)?.p50
     this.#median = { at: now, millis }
@@ -181,23 +181,23 @@ export class Health {
     const at = this.#now()
     const last = Math.floor(at / minute)
     const requests = { "2xx": 0, "4xx": 0, "5xx": 0, unreachable: 0 }
-    const latencies = new Uint32Array(classes)
+    const latencies = new Uint32Array(bucketCount)
     const minutes = Array.from({ length: windowMinutes }, (_, i) => {
       const number = last - windowMinutes + 1 + i
       const found = this.#minutes.find((one) => one.number === number)
       if (found === undefined) return { at: number * minute, requests: 0, failures: 0 }
       for (const outcome of outcomes) requests[outcome] += found.counts[outcome]
       for (const [index, count] of found.latencies.entries()) latencies[index]! += count
-      const all = outcomes.reduce((sum, outcome) => sum + found.counts[outcome], 0)
-      return { at: number * minute, requests: all, failures: found.failures }
+      const requestCount = outcomes.reduce((sum, outcome) => sum + found.counts[outcome], 0)
+      return { at: number * minute, requests: requestCount, failures: found.failures }
     })
     const isUnused = minutes.every((one) => one.requests === 0)
     const [newest] = this.#failures
     return {
-      state: isUnused ? "unused" : this.#failed >= failingFrom ? "failing" : "ok",
+      state: isUnused ? "unused" : this.#consecutiveFailures >= failingMin ? "failing" : "ok",
       cooling_until: this.#coolingUntil !== null && this.#coolingUntil > at ? this.#coolingUntil : null,
       requests,
-      failures_in_a_row: this.#failed,
+      failures_in_a_row: this.#consecutiveFailures,
       last_success_at: this.#success,
       last_failure_at: newest?.at ?? null,
       last_failure: newest?.kind ?? null,
@@ -225,7 +225,7 @@ const quantiles = (latencies: Uint32Array): HealthFigures["latency_ms"] => {
   const at = (share: number): number => {
     let passed = 0
     const index = latencies.findIndex((count) => (passed += count) >= Math.ceil(share * total))
-    return longestOf(index)
+    return upperBoundOf(index)
   }
   return { p50: at(0.5), p95: at(0.95) }
 }

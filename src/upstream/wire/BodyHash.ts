@@ -11,25 +11,25 @@ import { turn } from "../../kernel/Pieces.ts"
 export const bodyHash = (body: Uint8Array | string): string => hash("sha256", body, "base64")
 
 /** The chunk size for hashing, in bytes. A chunk takes half a millisecond. */
-const pieceSize = 512 * 1024
+const chunkSize = 512 * 1024
 
 /** Returns the hash of a body that may be long. It yields to the event loop between chunks. */
-export const bodyHashInPieces = (body: Uint8Array): Effect.Effect<string> =>
-  body.length <= pieceSize
+export const bodyHashInChunks = (body: Uint8Array): Effect.Effect<string> =>
+  body.length <= chunkSize
     ? Effect.sync(() => bodyHash(body))
     : Effect.gen(function* () {
-        const all = createHash("sha256")
-        for (let at = 0; at < body.length; at += pieceSize) {
+        const hasher = createHash("sha256")
+        for (let at = 0; at < body.length; at += chunkSize) {
           if (at > 0) yield* turn
-          all.update(body.subarray(at, at + pieceSize))
+          hasher.update(body.subarray(at, at + chunkSize))
         }
-        return all.digest("base64")
+        return hasher.digest("base64")
       })
 
 /** The number of bytes to gather before hashing them. An update costs about as much as hashing a kilobyte. */
 const gatheredMax = 8 * 1024
 /** A buffer for gathered chunks, shared by all hashers and used for one step. */
-const piece = Buffer.allocUnsafeSlow(gatheredMax)
+const gatherBuffer = Buffer.allocUnsafeSlow(gatheredMax)
 
 /** Hashes a body that arrives in chunks. Small chunks are gathered, so a short body is hashed in one step at its end. */
 export class BodyHasher {
@@ -62,11 +62,11 @@ export class BodyHasher {
   private gathered(): Uint8Array {
     let end = 0
     for (const chunk of this.chunks) {
-      piece.set(chunk, end)
+      gatherBuffer.set(chunk, end)
       end += chunk.length
     }
     this.chunks = []
     this.length = 0
-    return piece.subarray(0, end)
+    return gatherBuffer.subarray(0, end)
   }
 }

@@ -91,13 +91,13 @@ export interface WireOptions {
   readonly observe?: (status: number, millis: number, headers: WireHeaders) => void
 }
 
-const none: WireHeaders = {}
-const cutShort = new Error("aborted by the caller")
+const noHeaders: WireHeaders = {}
+const callerAborted = new Error("aborted by the caller")
 
 type Handler = Dispatcher.DispatchHandler
 
 /** Enforces the time limits of one request, and reports its outcome to the observer. */
-class Clocked {
+class RequestTimer {
   private readonly options: WireOptions
   private readonly began = performance.now()
   private readonly giveUp: (reason: string) => void
@@ -136,7 +136,7 @@ class Clocked {
   }
 
   unreachable(): void {
-    this.options.observe?.(0, performance.now() - this.began, none)
+    this.options.observe?.(0, performance.now() - this.began, noHeaders)
   }
 
   over(): void {
@@ -145,7 +145,7 @@ class Clocked {
   }
 }
 
-const exchanging = (call: Work<Whole, Unreachable>, options: WireOptions, limits: Limits): Handler => {
+const exchangeHandler = (call: Work<Whole, Unreachable>, options: WireOptions, limits: Limits): Handler => {
   const { limit, timeout } = limits
   const intake = new Intake(limits)
   const declared = () => Number(header(head, "content-length") ?? 0)
@@ -155,10 +155,10 @@ const exchanging = (call: Work<Whole, Unreachable>, options: WireOptions, limits
     call.end(unreachable(reason))
     call.abort()
   }
-  const clocked = new Clocked(options, giveUp)
+  const clocked = new RequestTimer(options, giveUp)
   if (timeout !== undefined) call.within(timeout, unreachable(`no response within ${timeout} ms`))
   return {
-    onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
+    onRequestStart: (controller) => call.started(() => controller.abort(callerAborted)),
     onResponseStart: (_, code, headers) => {
       if (!clocked.head(code)) return
       status = code
@@ -177,12 +177,12 @@ const exchanging = (call: Work<Whole, Unreachable>, options: WireOptions, limits
       clocked.over()
       intake.cut()
       if (!call.isLeft) clocked.unreachable()
-      call.end(unanswered(error))
+      call.end(connectionFailure(error))
     }
   }
 }
 
-const opening = (call: Work<Streaming, Unreachable>, options: WireOptions): Handler => {
+const openHandler = (call: Work<Streaming, Unreachable>, options: WireOptions): Handler => {
   let started = false
   let isOver = false
   let sink: Sink | undefined
@@ -199,20 +199,20 @@ const opening = (call: Work<Streaming, Unreachable>, options: WireOptions): Hand
     for (const chunk of early.splice(0)) to.data(chunk)
     ending?.(to)
   }
-  const clocked = new Clocked(options, (reason) => {
+  const clocked = new RequestTimer(options, (reason) => {
     if (started) over((sink) => sink.cut(reason, true))
     else call.end(unreachable(reason))
     call.abort()
   })
   return {
-    onRequestStart: (controller) => call.started(() => controller.abort(cutShort)),
+    onRequestStart: (controller) => call.started(() => controller.abort(callerAborted)),
     onResponseStart: (controller, status, headers) => {
       if (!clocked.head(status)) return
       started = true
       clocked.answered(status, headers)
       const pause = () => controller.pause()
       const resume = () => controller.resume()
-      const abort = () => controller.abort(cutShort)
+      const abort = () => controller.abort(callerAborted)
       call.end(Effect.succeed({ status, headers, flow, pause, resume, abort }))
     },
     onResponseData: (_, chunk) => {
@@ -227,7 +227,7 @@ const opening = (call: Work<Streaming, Unreachable>, options: WireOptions): Hand
       clocked.over()
       if (started) return over((sink) => sink.cut(reasonOf(error)))
       if (!call.isLeft) clocked.unreachable()
-      call.end(unanswered(error))
+      call.end(connectionFailure(error))
     }
   }
 }
@@ -250,29 +250,29 @@ export const make = (options: WireOptions): Effect.Effect<Wire, never, Scope.Sco
       (pool) => Effect.promise(() => pool.destroy())
     )
 
-    const sent = ({ body, headers, method, path }: WireRequest): Dispatcher.DispatchOptions =>
-      isPieces(body)
-        ? { method, path: prefix + path, headers: withLength(headers, body), body: inPieces(body) }
+    const dispatchOptionsOf = ({ body, headers, method, path }: WireRequest): Dispatcher.DispatchOptions =>
+      isChunkList(body)
+        ? { method, path: prefix + path, headers: withLength(headers, body), body: chunkStream(body) }
         : { method, path: prefix + path, headers, body: body ?? null }
 
     const exchange: Wire["exchange"] = (request, limits) =>
       Effect.suspend(() =>
         new Work<Whole, Unreachable>(limits.read_on).done((call) => {
-          pool.dispatch(sent(request), exchanging(call, options, limits))
+          pool.dispatch(dispatchOptionsOf(request), exchangeHandler(call, options, limits))
         })
       )
 
     const open: Wire["open"] = (request, read_on) =>
       Effect.suspend(() =>
         new Work<Streaming, Unreachable>(read_on).done((call) => {
-          pool.dispatch(sent(request), opening(call, options))
+          pool.dispatch(dispatchOptionsOf(request), openHandler(call, options))
         })
       )
 
     return { exchange, open }
   })
 
-const isPieces = (body: WireRequest["body"]): body is ReadonlyArray<Buffer> => Array.isArray(body)
+const isChunkList = (body: WireRequest["body"]): body is ReadonlyArray<Buffer> => Array.isArray(body)
 
 const withLength = (headers: WireRequest["headers"], pieces: ReadonlyArray<Buffer>) => ({
   ...headers,
@@ -280,14 +280,14 @@ const withLength = (headers: WireRequest["headers"], pieces: ReadonlyArray<Buffe
 })
 
 /** The maximum chunk size, in bytes. Encrypting a long body in one step would block the main thread for tens of milliseconds. */
-const pieceMax = 256 * 1024
+const chunkMax = 256 * 1024
 
 /** Streams the buffers in order, split into chunks, without joining them. */
-const inPieces = (pieces: ReadonlyArray<Buffer>): Readable =>
+const chunkStream = (pieces: ReadonlyArray<Buffer>): Readable =>
   Readable.from(
     pieces.flatMap((piece) =>
-      Array.from({ length: Math.ceil(piece.length / pieceMax) }, (_, i) =>
-        piece.subarray(i * pieceMax, (i + 1) * pieceMax)
+      Array.from({ length: Math.ceil(piece.length / chunkMax) }, (_, i) =>
+        piece.subarray(i * chunkMax, (i + 1) * chunkMax)
       )
     ),
     { objectMode: false }
@@ -307,7 +307,7 @@ const unsent: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT"
 ])
 
-const unanswered = (error: Error): Effect.Effect<never, Unreachable> => {
+const connectionFailure = (error: Error): Effect.Effect<never, Unreachable> => {
   const reason = reasonOf(error)
   return new Unreachable(unsent.has(reason) ? { reason, unsent: true } : { reason })
 }

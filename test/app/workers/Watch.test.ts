@@ -18,7 +18,7 @@ const worker = () => {
 }
 
 /** The time of one question without a reply, and the pause before it. */
-const round = 2_000 + Subjects.patience.alive
+const round = 2_000 + Subjects.replyTimeouts.alive
 
 it("a worker that misses three questions in a row hangs, and is reported at each miss from then on", async () => {
   const { ask, state } = worker()
