@@ -162,29 +162,3 @@ export const joinCalls = (
   }
   return { compared: sums.list, differences }
 }
-
-/**
- * Explains the difference of a day and model by its calls. `calls` are all metered calls of the day and model, and `lines` are the vendor's lines for
- * them. If the vendor knows all of them, what it billed beyond them is `coverage`. Returns `undefined` if the calls do not explain the bill.
- */
-export const explainedByCalls = (
-  { billed, day, expected, model }: Compared,
-  resolution: Nano,
-  calls: ReadonlyArray<MeteredCall>,
-  lines: ReadonlyArray<BilledLine>
-): ReadonlyArray<Difference> | undefined => {
-  // The vendor may state another day and another name of the model for a call.
-  const own = lines.map((line) => ({ ...line, day, model }))
-  const { differences } = joinCalls(calls, own, { first: day, last: day })
-  const left = billed - expected - differences.reduce((sum, { amount }) => sum + amount, 0n)
-  if (left === 0n) return differences
-  const rest = (cause: Cause): ReadonlyArray<Difference> => [
-    ...differences,
-    { day, model, kind: "all", cause, amount: left, quantity: null, note: null, call: null, usage_id: null }
-  ]
-  // Both the calls' amounts and their sum were rounded.
-  const tolerance = lines.reduce((sum, line) => sum + line.resolution, resolution) + BigInt(calls.length) + 1n
-  if (left <= tolerance && left >= -tolerance) return rest("rounding")
-  // A call that the vendor does not know may be in the bill under another id.
-  return left > 0n && differences.every(({ cause }) => cause !== "not_billed") ? rest("coverage") : undefined
-}

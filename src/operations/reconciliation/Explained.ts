@@ -2,24 +2,29 @@
  * Requests single calls from the vendor to explain differences between a bill without calls and the metered calls. OpenRouter's bill is such a bill.
  *
  * Where the specification is silent:
- * - Only the calls of days and models with a difference are requested, at most 1,000 per comparison. A difference in rounding or time zone is not
- *   looked into.
- * - A day and model keep their own differences if they have too many calls or a call without the vendor's id, or if the calls do not explain the bill.
+ * - Only the calls of days and models with a difference are requested, at most 1,000 per comparison, by day and then by model. A difference in rounding
+ *   or time zone is not looked into.
+ * - A day and model keep their own differences, with the reason in a note, if they have too many calls or a call without the vendor's id, or if the
+ *   vendor does not know a call and the others do not account for the bill. The calls of such a day and model are not requested in part.
+ * - The bill's requests beyond the described calls are joined as in `Join`: with failed calls first, then with retried attempts, as far as the vendor
+ *   described neither. Any others are `coverage`. A failed call without the vendor's id may never have reached the vendor.
+ * - A remaining amount without remaining requests is `unexplained`.
  * - If the vendor fails, the remaining days and models keep their differences. The bill itself was read, so the comparison does not fail.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import { Effect, Either } from "effect"
 import { day as dayMillis, parse, toDay } from "../../kernel/Moment.ts"
-import type { Nano } from "../../kernel/Money.ts"
 import type { Model } from "../../calls/prompts/Model.ts"
 import { eachVendorCall } from "../../money/usage/VendorCalls.ts"
 import type { BilledLine, BillWindow } from "../../upstream/billing/Bill.ts"
 import { billingApis } from "../../upstream/billing/Vendors.ts"
-import { explainedByCalls } from "./CallJoin.ts"
+import { grouped } from "./Join.ts"
 import { meteredCallOf, servedLookup } from "./Metering.ts"
+import { nameLookup } from "./ModelNames.ts"
 import { callsOf } from "./Pages.ts"
-import type { Cause, Difference, Joined, MeteredCall } from "./Reconciliation.ts"
+import type { Cause, Compared, Difference, Joined, MeteredCall } from "./Reconciliation.ts"
 import type { BillingVendor } from "./Settings.ts"
+import { chosenCalls, explainedByCalls, keyOf, withReason } from "./SingleCalls.ts"
 
 interface ExplainParts {
   readonly sql: SqlClient
@@ -30,8 +35,6 @@ interface ExplainParts {
 const callsMax = 1_000
 
 const isSettled = (cause: Cause): boolean => cause === "rounding" || cause === "not_usage"
-
-const keyOf = ({ day, model }: { readonly day: string; readonly model: string }): string => `${day}\n${model}`
 
 /** Returns the keys of the days and models whose differences single calls could explain. */
 const unexplainedIn = (differences: ReadonlyArray<Difference>): ReadonlySet<string> => {
@@ -59,14 +62,11 @@ const callsIn = ({ models, sql }: ExplainParts, vendor: BillingVendor, window: B
     )
   })
 
-/** Returns the ids to request, or `undefined` if a call has none. A failed call may never have reached the vendor. */
-const idsOf = (calls: ReadonlyArray<MeteredCall>): ReadonlyArray<string> | undefined =>
-  calls.some(({ call, failed }) => call === undefined && failed === 0)
-    ? undefined
-    : [...new Set(calls.flatMap(({ call, retried }) => (call === undefined ? retried : [call, ...retried])))]
-
-const resolutionOn = (lines: ReadonlyArray<BilledLine>, on: string): Nano =>
-  lines.reduce((sum, { amount, day, resolution }) => (day === on && amount !== null ? sum + resolution : sum), 0n)
+/** Returns the bill's lines by day and model, with the names of models in the comparison. */
+const billBy = (lines: ReadonlyArray<BilledLine>, compared: ReadonlyArray<Compared>) => {
+  const nameOf = nameLookup(new Set(compared.map(({ model }) => model)))
+  return grouped(lines, ({ day, model }) => keyOf({ day, model: nameOf(model) }))
+}
 
 /** Replaces the differences of days and models by those of their calls, where the calls explain the bill. `lines` is the bill. */
 export const explained = Effect.fnUntraced(function* (
@@ -80,26 +80,30 @@ export const explained = Effect.fnUntraced(function* (
   const keys = api?.call === undefined ? new Set<string>() : unexplainedIn(joined.differences)
   if (api?.call === undefined || keys.size === 0) return joined
   const found = yield* callsIn(parts, vendor, window, keys)
+  const bill = billBy(lines, joined.compared)
   const byCall = new Map<string, ReadonlyArray<Difference>>()
-  let left = callsMax
-  for (const compared of joined.compared) {
-    const calls = found.get(keyOf(compared))
-    const ids = calls === undefined ? undefined : idsOf(calls)
-    if (calls === undefined || ids === undefined || ids.length === 0 || ids.length > left) continue
-    left -= ids.length
-    const billed = yield* Effect.either(callsOf(vendor, api, api.call, ids))
-    if (Either.isLeft(billed)) {
-      yield* Effect.logWarning(`single calls were not read: ${billed.left.message}`)
-      break
+  const reasons = new Map<string, string>()
+  let isFailing = false
+  for (const { calls, compared, ids } of chosenCalls(joined.compared, found, callsMax)) {
+    const key = keyOf(compared)
+    if (Either.isLeft(ids)) {
+      reasons.set(key, ids.left)
+      continue
     }
-    const differences = explainedByCalls(compared, resolutionOn(lines, compared.day), calls, billed.right)
-    if (differences !== undefined) byCall.set(keyOf(compared), differences)
+    const billed = isFailing ? undefined : yield* Effect.either(callsOf(vendor, api, api.call, ids.right))
+    if (billed === undefined || Either.isLeft(billed)) {
+      if (billed !== undefined) yield* Effect.logWarning(`single calls were not read: ${billed.left.message}`)
+      isFailing = true
+      reasons.set(key, "the vendor failed to describe its calls")
+      continue
+    }
+    const differences = explainedByCalls(compared, bill.get(key) ?? [], calls, billed.right)
+    if (Either.isLeft(differences)) reasons.set(key, differences.left)
+    else byCall.set(key, differences.right)
   }
+  const kept = joined.differences.filter((difference) => !byCall.has(keyOf(difference)))
   return {
     compared: joined.compared,
-    differences: [
-      ...joined.differences.filter((difference) => !byCall.has(keyOf(difference))),
-      ...[...byCall.values()].flat()
-    ]
+    differences: [...kept.map((one) => withReason(one, reasons)), ...[...byCall.values()].flat()]
   }
 })

@@ -276,7 +276,7 @@ const joinModel = (
   return { compared, differences }
 }
 
-const grouped = <A>(list: ReadonlyArray<A>, keyOf: (one: A) => string): ReadonlyMap<string, Array<A>> => {
+export const grouped = <A>(list: ReadonlyArray<A>, keyOf: (one: A) => string): ReadonlyMap<string, Array<A>> => {
   const groups = new Map<string, Array<A>>()
   for (const one of list) {
     const key = keyOf(one)

@@ -174,8 +174,20 @@ describe("a bill without calls whose vendor describes single calls", () => {
   it("has calls that the service does not know, if all known calls are billed as metered", async () => {
     await control("/bill", { mistake: "unknown_calls" })
     const found = await differences()
-    expect(found).toMatchObject([{ cause: "coverage", kind: "all", usage_id: null }])
+    const note = "7 billed requests, 4 described calls"
+    expect(found).toMatchObject([{ cause: "coverage", kind: "all", usage_id: null, quantity: 3 * 440, note }])
     expect((await reconciled("openrouter")).filter(({ coverage }) => coverage < 1)).toHaveLength(1)
+  })
+
+  it("knows a call that failed here and has no id", async () => {
+    expect(await chat("sandbox-small", 50)).toBe(200)
+    await control("/faults", { service: "chat", times: 1, drop: true })
+    const now = await advance(0)
+    expect(await chat("sandbox-small", 50)).toBe(500)
+    await advance(3 * dayMillis)
+    const days = { first: toDay(now), last: toDay(now) }
+    expect(await differences(days)).toMatchObject([{ cause: "failed_here", quantity: 100 }])
+    expect((await reconciled("openrouter", days)).map(({ coverage }) => coverage)).toEqual([1])
   })
 
   it("keeps the differences of its days and models if a call cannot be read", async () => {
@@ -192,10 +204,18 @@ describe("a bill without calls whose vendor describes single calls", () => {
     }).listen(0, "127.0.0.1")
     await once(server, "listening")
     const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/billing/openrouter`
-    const lines = await running.reconciling([{ ...vendorOf("openrouter"), base_url }], ({ reconcile }) =>
-      reconcile("openrouter", window)
+    const { details, lines } = await running.reconciling(
+      [{ ...vendorOf("openrouter"), base_url }],
+      ({ find, reconcile }) =>
+        Effect.gen(function* () {
+          const lines = yield* reconcile("openrouter", window)
+          return { lines, details: yield* Effect.forEach(lines, ({ day }) => find("openrouter", day)) }
+        })
     )
     server.close()
+    for (const { cause, note } of details.flatMap((detail) => detail.differences))
+      if (cause === "quantity")
+        expect(note).toMatch(/^\d+ billed requests, .*; the vendor failed to describe its calls$/)
     expect(refused).toBeGreaterThan(0)
     expect(causesIn(lines)).toEqual(["quantity"])
     for (const { causes, drift } of lines) expect(sumOf(causes.map(({ amount }) => amount))).toBe(drift)
