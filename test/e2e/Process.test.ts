@@ -18,7 +18,8 @@ const begin = async (...args: Parameters<typeof start>): Promise<Service> => {
 }
 
 afterEach(async () => {
-  for (const service of running.splice(0)) await service.discard()
+  // A later service may use the folder of an earlier one, which has ended.
+  for (const service of running.splice(0).toReversed()) await service.discard()
 })
 
 /** What the greeting says, once it has said all of it. */

@@ -207,7 +207,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   while (streams.length > 0) finishStream()
-  for (const service of running.splice(0)) await service.discard()
+  for (const service of running.splice(0).toReversed()) await service.discard()
 })
 
 afterAll(() => {

@@ -21,7 +21,7 @@ beforeAll(async () => {
   server = await startServer(["fsync=off"])
 })
 afterEach(async () => {
-  for (const service of services.splice(0)) await service.discard()
+  for (const service of services.splice(0).toReversed()) await service.discard()
 })
 afterAll(() => server.stop())
 

@@ -12,7 +12,7 @@ import { fixturesOf, folderWith, secret, serve, shownOf } from "./Fixtures.ts"
 const fixtures = fixturesOf("sqlite")
 const services: Array<Service> = []
 afterEach(async () => {
-  for (const service of services.splice(0)) await service.discard()
+  for (const service of services.splice(0).toReversed()) await service.discard()
 })
 
 const verified = (folder: string) => commandHere(["verify"], { DATA_DIR: folder, TOLLGATE_SECRET: secret })
