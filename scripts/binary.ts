@@ -1,7 +1,7 @@
 /**
  * `npm run binary [-- --arch x64|arm64 ... --reproducible --out FOLDER]` builds one self-contained executable, `out/tollgate-linux-<arch>`. Builds
  * for several architectures share all parts that do not depend on the architecture. Two `--reproducible` builds of the same commit are identical byte
- * for byte. They omit V8's compiled code, because it differs from run to run. Each start then has to compile. Node.js and the prebuilt SQLite driver
+ * for byte. They omit V8's compiled code, which differs from run to run, so each start has to compile. Node.js and the prebuilt SQLite driver
  * come from the npm registry (`packages.ts`).
  */
 import { build, transform } from "esbuild"
@@ -31,7 +31,7 @@ import { cache, driverVersion, fetched, nodeVersion } from "./packages.ts"
 /** The same flags as in `npm start`. */
 const flags = ["--max-semi-space-size=32"]
 
-/** The configuration of the recorded service. It uses every room. */
+/** The recorded service's configuration. It uses every module. */
 const recorded = {
   identity: { google: { issuer: "http://127.0.0.1:1", audiences: ["record"] } },
   clients: [{ client_id: "record", name: "Record" }],
@@ -88,15 +88,15 @@ const parts = (driver: string): Plugin => ({
   }
 })
 
-/** Reads all files in a folder except the loader. Returns the relative path and the bytes of each. */
+/** Reads all files in a folder except the loader. Returns each file's relative path and bytes. */
 const filesOf = (folder: string) =>
   (readdirSync(folder, { recursive: true }) as ReadonlyArray<string>)
     .filter((name) => name !== "loader.js" && statSync(join(folder, name)).isFile())
     .map((name) => [name, readFileSync(join(folder, name))] as const)
 
 /**
- * Escapes a non-ASCII character. esbuild leaves such characters in regular expressions and comments, and a single one makes V8 store the entire file
- * with two bytes per character.
+ * Escapes a non-ASCII character. esbuild leaves such characters in regular expressions and comments, and one of them makes V8 use two bytes per
+ * character for the entire file.
  */
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
 
@@ -152,7 +152,7 @@ const bundle = async (assets: string, driver: string): Promise<void> => {
   ]
   for (const { path, text } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
     const name = basename(path)
-    // Names are not minified. Otherwise, `keepNames` would set each function's name at runtime, at a cost in time and memory.
+    // Names are not minified. Otherwise, `keepNames` would set each function's name at runtime, which costs time and memory.
     const { code, map } = await transform(text.replace(/^#!.*/, "").replace(/[^\0-\x7F]/g, escaped), {
       format: "cjs",
       platform: "node",
@@ -182,7 +182,7 @@ const ownFiles = (driver: string, arch: Architecture) => {
 
 const nodeOf = (arch: Architecture): string => join(fetched(`node-linux-${arch}@${nodeVersion}`), "bin", "node")
 
-/** Starts a service and records V8's compiled code for the files. The code is valid only for this architecture. */
+/** Starts a service and records V8's compiled code for the files, which is valid only for this architecture. */
 const record = (work: string, assets: string, files: Parameters<typeof packed>[1]) => {
   say("recording")
   const caches = join(work, "caches")
@@ -199,7 +199,7 @@ const record = (work: string, assets: string, files: Parameters<typeof packed>[1
 
 /** Builds Node's startup blob for the executable: the loader and the flags. */
 const blobOf = (work: string, assets: string): Buffer => {
-  // Paths are relative, because the blob contains the loader's path and must not depend on the folder.
+  // The paths are relative, because the blob contains the loader's path but must not depend on the folder.
   const settings = {
     main: relative(work, join(assets, "loader.js")),
     output: "blob",

@@ -11,7 +11,7 @@ import { common, direct, root, withoutPool, withoutSchemas } from "./bundle.ts"
 import { buildConsole, described } from "./console.ts"
 import { copyGuides } from "./guides.ts"
 
-// Build into a temporary folder and then move it into place. A process that starts in the meantime finds either the old build or the new one.
+// Build into a temporary folder and then move it into place. A process that starts in the meantime finds either the old or the new build.
 const target = await mkdtemp(join(root, "dist."))
 // `mkdtemp` creates a private folder, but another user might run the service from this build.
 await chmod(target, 0o755)
@@ -59,7 +59,7 @@ console.log(described(await buildConsole(join(target, "console"))))
 await copyFile(join(root, "src", "upstream", "catalogue", "catalogue.json"), join(target, "catalogue.json"))
 await copyGuides(join(target, "guides"))
 
-// V8 keeps source text in memory, and one character that needs two bytes doubles the size of the entire text. esbuild escapes such characters in
+// V8 keeps source text in memory, and a single two-byte character doubles the size of the entire text. esbuild escapes such characters in
 // code. The loop below replaces the remaining characters, in the comments of dependencies.
 for (const file of (await readdir(target)).filter((name) => name.endsWith(".js"))) {
   const path = join(target, file)

@@ -1,4 +1,4 @@
-/** The settings that the bundles of `npm run build` and `npm run binary` share. */
+/** Settings shared by the bundles of `npm run build` and `npm run binary`. */
 import type { BuildOptions, Plugin, PluginBuild } from "esbuild"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -7,9 +7,9 @@ export const root = join(import.meta.dirname, "..")
 
 type Replacement = readonly [path: RegExp, importer: RegExp, contents: string]
 
-/** Parts of packages that the service does not use, with their replacements: the import, its importer and the replacement. */
+/** Replacements for package parts that the service does not use: the import, its importer and the replacement. */
 const partly: ReadonlyArray<Replacement> = [
-  // Keep only the pool. Evaluating the other parts of the package (fetch, caches, mocks) takes as long as evaluating all rooms together.
+  // Keep only the pool. Evaluating the other parts of the package (fetch, caches, mocks) takes as long as evaluating the rest of the service.
   [/^undici$/, /\/src\/upstream\//, `export { default as Pool } from "undici/lib/dispatcher/pool.js"`],
   // Drop Node's HTTP/2. A pool uses it only with `allowH2`.
   [
@@ -25,7 +25,7 @@ const partly: ReadonlyArray<Replacement> = [
   ],
   [/^mime$/, /@effect\/platform-node\/.*\/httpPlatform\.js$/, "export default { getType: () => null }"],
   [/^@opentelemetry\/api$/, /node_modules\/prom-client\//, "module.exports = {}"],
-  // `Schema` uses fast-check only to generate arbitrary values in tests.
+  // `Schema` uses fast-check only for generating test values.
   [/^fast-check$/, /node_modules\/effect\//, ""]
 ]
 
@@ -55,8 +55,8 @@ const unused: Plugin = {
 const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
 
 /**
- * Corrects `Effect.forEach` with concurrency (effect 3.22). If the combined effect is interrupted before its own fiber starts, it waits for that
- * fiber forever. Effect builds layers with `forEach`. Without this correction, the service would neither start nor exit if one of several
+ * Fixes concurrent `Effect.forEach` (effect 3.22). If the combined effect is interrupted before its own fiber starts, it waits for that
+ * fiber forever. Effect builds layers with `forEach`. Without this fix, the service would neither start nor exit if one of several
  * concurrently built layers fails.
  */
 const corrected: Plugin = {
@@ -70,8 +70,8 @@ const corrected: Plugin = {
 }
 
 /**
- * Rewrites `import { Schema } from "effect"` to `import * as Schema from "effect/Schema"`. For names from a package's index, esbuild keeps whole
- * modules and reads each name from an object. For direct imports, esbuild keeps only the code that is used.
+ * Rewrites `import { Schema } from "effect"` to `import * as Schema from "effect/Schema"`. For names from a package's index, esbuild keeps entire
+ * modules and reads each name from an object. For direct imports, it keeps only used code.
  */
 export const direct: Plugin = {
   name: "modules of packages imported directly",
@@ -101,8 +101,8 @@ export const directly = (text: string): string =>
 const functions = new Set(["absurd", "flow", "hole", "identity", "pipe", "unsafeCoerce"])
 
 /**
- * Removes schemas from the writer's thread. The thread needs only a few constants of `kernel/`, but their files also define schemas. The schemas
- * would make up half of the thread's code and memory. The thread never uses a schema, and an attempt to do so throws.
+ * Removes schemas from the writer thread. The thread needs only a few constants from `kernel/`, but their files also define schemas, which would make
+ * up half of the thread's code and memory. Using a schema in the thread throws.
  */
 export const withoutSchemas: Plugin = {
   name: "no schemas in the thread",
@@ -124,7 +124,7 @@ export const withoutSchemas: Plugin = {
     )
 }
 
-/** Removes the connection pool from the thread for long bodies, because that thread calls no upstream. */
+/** Removes the connection pool from the long-body thread, which calls no upstreams. */
 export const withoutPool: Plugin = {
   name: "no pool of connections in the thread",
   setup: (build) => replace([[/^undici$/, /\/src\//, "export const Pool = undefined"]], "poolless", build)
@@ -136,7 +136,7 @@ export const common = {
   platform: "node",
   sourcesContent: false,
   logLevel: "warning",
-  // Turn off the optional accelerators of the `ws` package, because they are not installed.
+  // Turn off the `ws` package's optional accelerators, because they are not installed.
   define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
   plugins: [unused, corrected]
 } as const satisfies BuildOptions

@@ -2,8 +2,8 @@
  * `npm run catalogue` writes `src/upstream/catalogue/catalogue.json`, the known models and their prices, from two packages in the registry. It
  * verifies the packages with the hashes below. To update the catalogue, change their versions and hashes here.
  *
- * Neither package contains everything that a configuration needs. `pi-ai` lists limits and the prices of text. `genai-prices` lists few limits, but
- * all lines of a price, with their source. If both agree on the lines that they share, lines that only the second package lists are added. If they
+ * Neither package contains everything that a configuration needs. `pi-ai` lists limits and text prices. `genai-prices` lists few limits, but
+ * all price lines, with their source. If both agree on their common lines, the second package's other lines are added. If they
  * differ, the first package's newer price applies, and `tollgate models` also shows the second package's price.
  */
 import { execFileSync } from "node:child_process"
@@ -30,8 +30,8 @@ const packages = {
 }
 
 /**
- * The vendors to include, each with its name in the second package. Vendors that bill by subscription are excluded, because their customers do not
- * pay the prices in the packages.
+ * The vendors to include, each with its name in the second package. Subscription vendors are excluded, because their customers do not pay the
+ * listed prices.
  */
 const vendors: Readonly<Record<string, string | undefined>> = {
   "amazon-bedrock": "aws",
@@ -195,7 +195,7 @@ const priceOfLimits = ({ cost }: Limits): Price | undefined => {
   })
 }
 
-/** The price lines that can apply to a text call, with the package's name for each. */
+/** The price lines that can apply to a text call, with the package's names. */
 const lineNames: Readonly<Record<keyof PriceFields, string>> = {
   prompt: "input_mtok",
   completion: "output_mtok",
@@ -240,7 +240,7 @@ const priceOfLines = ({ prices }: Lines, day: string): Price | undefined => {
   return withoutNothing({ ...base, long_context: long_context.length === 0 ? undefined : long_context })
 }
 
-/** The package's names for the items that a vendor bills besides tokens: unrequested searches, calls, seconds. */
+/** Matches the package's names for charges besides tokens: unrequested searches, calls, seconds. */
 const beside = /^(requests_kcount|output_citation_mtok|input_text_messages_kcount|.*_hours)$/
 const searches = /(^|[/-])sonar|deep-research|-search(-|$)/
 
@@ -263,8 +263,7 @@ const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: s
 }
 
 /**
- * Merges two prices. If they differ, the first applies, because it is newer. The second may be the price of an earlier model with the same name, so
- * none of its lines is used.
+ * Merges two prices. If they differ, uses only the first, because it is newer. The second may be an earlier model's price under the same name.
  */
 const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, "price" | "differs"> => {
   if (one === undefined || other === undefined) return withoutNothing({ price: one ?? other })
@@ -307,7 +306,7 @@ const families: ReadonlyArray<readonly [id: RegExp, Added]> = [
   [/qwen/, { max_attachment_tokens: 16_384 }]
 ]
 
-/** Returns the tokens that the vendor adds to a model's prompts. Only a model that reads images gets a figure for images. */
+/** Returns the tokens that vendors add to the model's prompts. Omits the image figure for models that do not read images. */
 const addedTo = (id: string, readsImages: boolean): Added => {
   const [, added = {}] = families.find(([name]) => name.test(id.toLowerCase())) ?? []
   return readsImages ? added : { ...added, max_attachment_tokens: undefined }
@@ -321,8 +320,8 @@ const day = dayOf(limitsFolder)
 const linesOf = await linesIn(fetched(packages.lines))
 
 /**
- * Returns a model's context. If a model is cheaper for short prompts, the first package states the limit of that price as the model's context. The
- * context then comes from the model's other vendors.
+ * Returns a model's context size. If a model is cheaper for short prompts, the first package lists that price's limit as the context size. The
+ * model's other vendors then determine the context size.
  */
 const contextOf = ({ contextWindow, cost, id, maxTokens }: Limits, lines: Lines | undefined): number => {
   const own = Math.max(contextWindow, maxTokens, lines?.context_window ?? 0)

@@ -12,11 +12,11 @@ import { root } from "./bundle.ts"
 
 const web = join(root, "src", "console", "web")
 
-/** The maximum number of compressed bytes for the first view. `test/console/Size.test.ts` checks this. */
+/** The maximum compressed size of the first view, in bytes. `test/console/Size.test.ts` checks this. */
 export const firstLoadMax = 200_000
 
 export interface Built {
-  /** The number of bytes that a browser loads before the first view (page, style, font, code), compressed with brotli. */
+  /** The size of everything that a browser loads before the first view (page, style, font, code), in bytes, compressed with brotli. */
   readonly firstLoad: number
   readonly files: number
 }
@@ -31,7 +31,7 @@ const oneLanguage: Plugin = {
 }
 
 /**
- * Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then all others. Modules therefore do not import their styles.
+ * Includes all `.css` files below `web`, in layers by folder: `theme.css`, then parts, then all others. Modules do not import their styles.
  */
 const allStyles: Plugin = {
   name: "all styles",
@@ -53,7 +53,7 @@ const allStyles: Plugin = {
   }
 }
 
-/** Returns an output and all of its static imports, directly or indirectly. */
+/** Returns an output and all of its direct and indirect static imports. */
 const closure = (outputs: Metafile["outputs"], first: string): ReadonlyArray<string> => {
   const all = new Set([first])
   for (const path of all) {
@@ -98,7 +98,7 @@ const options = (outdir: string) =>
     define: { "process.env.NODE_ENV": '"production"' }
   }) as const satisfies BuildOptions
 
-/** Builds the page into `folder`, and creates the folder if necessary. */
+/** Builds the page into `folder`, creating it if necessary. */
 export const buildConsole = async (folder: string): Promise<Built> => {
   const assets = join(folder, "assets")
   await mkdir(assets, { recursive: true })

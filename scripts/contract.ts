@@ -19,7 +19,7 @@ const head = `/**
  */
 `
 
-/** Removes the error responses from the operations, because the client turns each of them into a `Refusal`. */
+/** Removes the operations' error responses, because the client converts each of them to a `Refusal`. */
 const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => {
     const operations = Object.entries(item as Documented).map(([method, operation]) => {

@@ -1,5 +1,5 @@
 /**
- * Generates the index of decisions. It lists each file that documents decisions where the specification is silent, and the first sentence of each
+ * Generates the decision index. It lists each file that documents decisions where the specification is silent, with the first sentence of each
  * decision. A test compares the index with `src/DECISIONS.md`, and `npx vitest run test/package.test.ts -u` writes that file.
  */
 import { readdirSync, readFileSync } from "node:fs"

@@ -1,5 +1,5 @@
 /**
- * `node --import tsx scripts/film.ts` generates `src/sandbox/FilmFrames.ts`, the second of video that `src/sandbox/Film.ts` repeats. The tests'
+ * `node --import tsx scripts/film.ts` generates `src/sandbox/FilmFrames.ts`: one second of video, which `src/sandbox/Film.ts` repeats. The tests'
  * Chromium draws the frames on a canvas and encodes them.
  */
 import { writeFileSync } from "node:fs"
@@ -12,7 +12,7 @@ const sizes = [
   { width: 1280, height: 720 }
 ] as const
 
-/** Draws and encodes the frames, in the browser. Returns each frame in base64. */
+/** Draws and encodes the frames in the browser. Returns each frame in base64. */
 const record = async ({ height, width }: (typeof sizes)[number]): Promise<ReadonlyArray<string>> => {
   const [fps, quantizer] = [24, 48]
   const canvas = new OffscreenCanvas(width, height)

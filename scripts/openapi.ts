@@ -1,4 +1,4 @@
-/** Splits the OpenAPI document by tag, so a diff shows which endpoint changed. */
+/** Splits the OpenAPI document by tag, so that diffs show which endpoint changed. */
 import type { OpenApi } from "@effect/platform"
 
 type Parts = Record<string, unknown>

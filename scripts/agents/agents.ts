@@ -1,4 +1,4 @@
-// The packages of the agents, and each agent's usual setup for an address and a key.
+// The agents' packages, and each agent's usual setup for a URL and a key.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -21,7 +21,7 @@ export interface Agent {
   readonly name: string
   readonly package: string
   readonly version: string
-  /** The endpoint in the usage records of its calls. */
+  /** The endpoint in its calls' usage records. */
   readonly endpoint: string
   /** Returns the program, its arguments and its additional environment variables. */
   readonly command: (setting: Setting) => {
@@ -73,7 +73,7 @@ const claude: Agent = {
   version: "2.1.330",
   endpoint: "messages",
   command: (setting) => ({
-    // The package is installed without its install script, which would replace `bin` with the program.
+    // The skipped install script would have replaced `bin` with the program.
     args: [
       process.execPath,
       join(setting.installed, "node_modules", "@anthropic-ai", "claude-code", "cli-wrapper.cjs"),

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Agent } from "./agents.ts"
 
-/** How long an installation may take, in milliseconds. */
+/** The installation timeout in milliseconds. */
 const patience = 300_000
 
 const isInstalled = (folder: string, { package: name, version }: Agent): boolean => {
@@ -14,7 +14,7 @@ const isInstalled = (folder: string, { package: name, version }: Agent): boolean
   )
 }
 
-/** Installs an agent. Returns the reason why the installation failed, or `undefined` if it succeeded. */
+/** Installs an agent unless this version is already installed. Returns the reason for a failure, or `undefined`. */
 export const install = (folder: string, agent: Agent): Promise<string | undefined> => {
   if (isInstalled(folder, agent)) return Promise.resolve(undefined)
   mkdirSync(folder, { recursive: true })

@@ -11,7 +11,7 @@ import { agents } from "./agents.ts"
 import type { Agent } from "./agents.ts"
 import { install } from "./install.ts"
 
-/** How long a prompt may take, in milliseconds. */
+/** The prompt timeout in milliseconds. */
 const patience = 180_000
 
 const model = "sandbox-large"
@@ -19,8 +19,8 @@ const model = "sandbox-large"
 const translated = "sandbox-failover"
 const file = "made.txt"
 /**
- * The command that prints the result. No prompt contains the result. The command waits a second after printing, because Qwen Code sometimes loses the
- * output of a command that ends immediately.
+ * The command that prints the result, which no prompt contains. The command waits a second after printing, because Qwen Code sometimes loses the
+ * output of a command that exits at once.
  */
 const work = `echo "the sum is $((19+23))" | tee ${file}; sleep 1`
 const result = "the sum is 42"
@@ -41,7 +41,7 @@ const expect = (holds: boolean, what: string): void => {
   if (!holds) throw new Error(what)
 }
 
-/** Runs an agent until it ends or times out, and returns its output. */
+/** Runs an agent and returns its standard output. Rejects if it fails or times out. */
 const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<string> =>
   new Promise((resolve, reject) => {
     const { args, env } = agent.command(setting)
@@ -65,7 +65,7 @@ const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<st
     })
   })
 
-/** Returns the number and the cost of a person's calls to an endpoint, and checks that the ledger's debits match them. */
+/** Returns the number and the cost of a person's calls. Checks that all of them succeeded at the agent's endpoint and match the ledger's debits. */
 const booksOf = async (service: Service, person: Person, { endpoint }: Agent) => {
   const records = await service.usage(person)
   const taken = (await service.ledger(person)).filter(({ type }: { readonly type: string }) => type === "debit")
@@ -122,7 +122,7 @@ const main = async (): Promise<void> => {
       print(`${agent.name} ${agent.version}${what}: ${outcome}`)
     }
     for (const [agent, folder] of folders) await say("", agent, folder, model)
-    // Makes every protocol but chat fail, so that the other model's calls go to its second upstream, which accepts only chat.
+    // Make every protocol but chat fail, so that calls to the other model fail over to its second upstream, which accepts only chat.
     const others = [...folders].filter(([{ endpoint }]) => endpoint !== "chat/completions")
     for (const vendor of ["messages", "responses"])
       await service.control("/faults", { service: vendor, status: 500, times: 1_000 })

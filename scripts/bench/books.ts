@@ -12,20 +12,20 @@ import { ask, cpu, root, sleep, startPart, stop } from "./processes.ts"
 import { startOutside } from "./world.ts"
 
 const day = 86_400_000
-/** The number of calls between two progress lines. */
+/** The number of calls per progress line. */
 const stretch = 100_000
 
-/** A description of the filled database, stored in the folder as `filled.json`. */
+/** A description of the filled database, saved in the folder as `filled.json`. */
 export interface Books {
   readonly calls: number
-  /** The number of the largest tenant's calls (a third of all calls), and their total cost in nano-USD. */
+  /** The number of calls in the largest tenant (a third of all calls), and their total cost in nano-USD. */
   firstCalls: number
   firstDue: number
   readonly sizes: Array<number>
 }
 
 export interface BooksWanted {
-  /** The number of people who make calls in the first tenant, each with a key. */
+  /** The number of callers in the first tenant, each with a key. */
   readonly members: number
   /** The database is copied after these numbers of calls, and at the end. By default, it is not copied. */
   readonly copiesAt?: ReadonlyArray<number>
@@ -108,8 +108,8 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
 }
 
 /**
- * Waits until the process has used less than a twentieth of a core for six seconds. Returns the duration of the wait in seconds. After a fill, the
- * service indexes the records in the background, because it was not running while they were written.
+ * Waits until the process uses less than a twentieth of a core in two consecutive intervals of three seconds. Returns the waiting time in seconds.
+ * After a fill, the service indexes the records in the background, because it was not running while they were written.
  */
 export const untilAtRest = async (pid: number): Promise<number> => {
   const began = performance.now()

@@ -9,7 +9,7 @@ export const usage = { prompt_tokens: 12, completion_tokens: 34, total_tokens: 4
 /** The cost of every chat call, in nano-USD. If the database shows any other charge, the measurement is invalid. */
 export const callPrice = usage.prompt_tokens * price.prompt + usage.completion_tokens * price.completion
 
-/** The tokens that the upstream reports for every decision. The next two constants are the prices of a decision and a search, in nano-USD. */
+/** The tokens that the upstream reports for every decision. The next two constants are the costs of a decision and a search, in nano-USD. */
 export const decisionTokens = 40
 const decisionPrice = decisionTokens * 42
 export const searchPrice = 5_000_000
@@ -35,9 +35,9 @@ const endOf = { chat: "data: [DONE]\n\n", messages: '"message_stop"}\n\n', respo
 
 // ---- prompts ------------------------------------------------------------------------------------------------------------
 
-/** A prompt that contains this string makes the upstream pause mid-stream. This reveals a gateway that holds back the first byte. */
+/** A prompt that contains this string makes the upstream pause mid-stream. This reveals a gateway that delays the first byte. */
 export const paced = "at your own pace"
-/** The length of that pause in milliseconds. */
+/** The duration of that pause in milliseconds. */
 export const pause = 250
 
 /** Builds the part of a prompt that sets the number of chunks in the stream. */
@@ -47,7 +47,7 @@ export const piecesOf = (prompt: string): number | undefined => {
   return found === null ? undefined : Number(found[1])
 }
 
-/** A prompt that contains this string makes the upstream send a chunk every `trickleEvery` ms until a `TrickleOrder` ends the stream. */
+/** A prompt that contains this string makes the upstream send a chunk every `trickleEvery` milliseconds until a `TrickleOrder` ends the stream. */
 export const trickling = "little by little"
 export const trickleEvery = 2_000
 
@@ -97,9 +97,9 @@ const bodyIn = (protocol: Spoken, model: string, stream: boolean): string => {
   }
 }
 
-// ---- kinds of calls -----------------------------------------------------------------------------------------------------
+// ---- workloads ----------------------------------------------------------------------------------------------------------
 
-/** A kind of call and its concurrency. The load generator sends these calls to a contender. */
+/** A call type and its concurrency. The load generator sends these calls to a contender. */
 export interface Workload {
   /** The name in progress lines and in `--json`. */
   readonly name: string
@@ -181,7 +181,7 @@ export const searchCalls = (connections: number): Workload => ({
 
 // ---- callers ------------------------------------------------------------------------------------------------------------
 
-/** Creates a generator of pseudo-random numbers in [0, 1) that are the same in every run (mulberry32). */
+/** Creates a deterministic generator of pseudo-random numbers in [0, 1) (mulberry32). */
 export const numbers = (seed: number) => {
   let state = seed
   return (): number => {
@@ -193,8 +193,8 @@ export const numbers = (seed: number) => {
 }
 
 /**
- * Creates a function that selects the caller and the model of each call, as `caller * kinds + model`. Callers are Zipf-distributed with s = 1, so
- * caller n makes 1/n as many calls as the first caller. Models are uniformly distributed. The sequence is the same in every run.
+ * Creates a function that selects each call's caller and model, as `caller * kinds + model`. Callers are Zipf-distributed with s = 1, so caller n
+ * makes 1/n as many calls as the first caller. Models are uniformly distributed. The sequence is the same in every run.
  */
 export const callSequence = (callers: number, kinds: number, seed = 1): (() => number) => {
   if (callers === 1 && kinds === 1) return () => 0

@@ -1,5 +1,5 @@
-// Charges the ledger without HTTP, in a separate process. One side is a raw loop of group commits, the other is our writer with 64 fibers. A charge
-// reserves first and then settles. Usage: `charges raw|ours <folder> <callers>`. Each message starts a round.
+// Charges the ledger without HTTP, in a separate process. One side is a raw loop of group commits; the other is our writer with 64 fibers. A charge
+// first reserves and then settles. Usage: `charges raw|ours <folder> <callers>`. Each message starts a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Scope } from "effect"
 import { join } from "node:path"
@@ -18,7 +18,7 @@ export interface RoundOrder {
   readonly seconds: number
 }
 
-/** The result of a round, sent after the charges in the database have been checked. */
+/** A round's result, sent after the charges in the database have been checked. */
 export interface Round {
   readonly rate: number
 }
@@ -29,7 +29,7 @@ const kinds = callers === 1 ? 1 : models.length
 
 const idOf = (kind: string, caller: number): string => `${kind}_06bench${String(caller).padStart(13, "0")}`
 
-/** The properties that all calls of a caller and model share, indexed by `callSequence`. */
+/** The properties shared by all calls of a caller and model, indexed by `callSequence`. */
 const lines: ReadonlyArray<Line> = Array.from({ length: callers * kinds }, (_, i) => ({
   account: idOf("bil", Math.floor(i / kinds)),
   tenant: idOf("ten", Math.floor(i / kinds)),
@@ -42,7 +42,7 @@ const lines: ReadonlyArray<Line> = Array.from({ length: callers * kinds }, (_, i
 const next = callSequence(callers, kinds)
 const bound = callPrice * 3
 
-// Ids start with the time, as the service's ids do.
+// Ids start with the time, like the service's ids.
 const begun = Date.now().toString(32).padStart(9, "0")
 const callId = (number: number): string => `call_${begun}${number.toString(32).padStart(11, "0")}`
 

@@ -1,12 +1,12 @@
-// Makes a charge through our writer. Like the gate, it reserves first and then settles.
+// Makes a charge through our writer. Like the gate, it first reserves and then settles.
 import { Effect } from "effect"
 import type { CallOutcome } from "../../src/books/ledger/rules/Transaction.ts"
 import type { WriterContract } from "../../src/books/ledger/write/Writer.ts"
 import type { Line } from "./store.ts"
 
 /**
- * Builds the facts that the gate would pass for a line. All calls of a line must pass the same object, because the writer uses it as the cache key of
- * their shared data.
+ * Builds the admission that the gate would pass for a line. All calls of a line must pass the same object, because the writer uses it as the cache
+ * key for their shared data.
  */
 const admissionOf = ({ account, application, endpoint, model, person, provider, tenant, ...labels }: Line) => ({
   sources: [{ billing_account_id: account, tenant_id: tenant, kind: "own", why: "own" }] as const,

@@ -1,4 +1,4 @@
-// Builds an earlier commit in a second checkout, for `--against COMMIT`. The build uses this checkout's node_modules.
+// Builds another commit in a second checkout, for `--against COMMIT`. The build uses this checkout's `node_modules`.
 import { execFileSync } from "node:child_process"
 import { symlinkSync } from "node:fs"
 import { join } from "node:path"
@@ -8,7 +8,7 @@ import { root } from "./processes.ts"
 const git = (...args: ReadonlyArray<string>): string =>
   execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim()
 
-/** Builds the commit below `directory`. Returns the path of its `main.js` and a function that removes the checkout. */
+/** Builds the commit in a checkout below `directory`. Returns the path of its `main.js` and a function that removes the checkout. */
 export const buildCommit = (
   commit: string,
   directory: string

@@ -1,6 +1,6 @@
 /**
- * `node --import tsx scripts/bench/drivers.ts` compares SQLite drivers on the executable's Node.js: `better-sqlite3` as a dependency (compiled by `npm
- * run test:nodes`) and as in the executable, and `node:sqlite`. Each driver has its own process and file, on one core. In alternated rounds, each
+ * `node --import tsx scripts/bench/drivers.ts` compares SQLite drivers on the executable's Node.js: `better-sqlite3` the dependency (compiled by `npm
+ * run test:nodes`), the executable's version, and `node:sqlite`. Each driver has its own process and file, on one core. In alternated rounds, each
  * writes batches as the writer does (durable commits of 64 charges, inserts of eight rows) and reads pages. Prints medians of CPU time.
  */
 import { spawn } from "node:child_process"

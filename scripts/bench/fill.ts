@@ -1,4 +1,4 @@
-// Fills a database through our writer at full speed. The order sets the calls' dates. It runs in a separate process: `fill <database> <people.json>`.
+// Fills a database through our writer at full speed. Orders set the calls' dates. It runs in a separate process: `fill <database> <people.json>`.
 // Together, the people with a key in the first person's tenant make a third of all calls. The other callers are Zipf-distributed. Each message orders
 // a number of calls. With a third argument, the first tenant's calls cycle through that many different tags and end users.
 import "../../src/app/V8.ts"
@@ -16,7 +16,7 @@ import type { Line } from "./store.ts"
 
 const abreast = 256
 
-/** A stretch of calls: either a number of calls spread evenly over a period, or calls dated now for a number of seconds. */
+/** A batch of calls: either a number of calls spread evenly over a period, or calls dated now for a number of seconds. */
 type Stretch = { readonly calls: number; readonly from: number; readonly to: number } | { readonly seconds: number }
 
 export type FillOrder = Stretch | { readonly end: true }
@@ -32,7 +32,7 @@ export interface Filled {
 const [database, peopleFile, labels = "0"] = process.argv.slice(2) as [string, string, string?]
 const people = JSON.parse(readFileSync(peopleFile, "utf8")) as ReadonlyArray<Caller>
 
-/** Returns the providers of a model. A team with many members uses two providers, so it makes as many kinds of calls as a real large team. */
+/** Returns a model's providers. A team with many members uses two, so its calls are as varied as a real large team's. */
 const providersOf = (members: number): ReadonlyArray<string> => (members > 1 ? ["bench", "bench-2"] : ["bench"])
 
 const linesOf = ({ account, application, tenant }: Caller, providers: ReadonlyArray<string>): ReadonlyArray<Line> =>
@@ -48,7 +48,7 @@ const linesOf = ({ account, application, tenant }: Caller, providers: ReadonlyAr
     }))
   )
 const members = people.filter(({ tenant }) => tenant === people[0]!.tenant).length
-/** Gives each line its own task tag and end user. */
+/** Creates `labels` lines, each with a different task tag and end user. */
 const labelled = (plain: ReadonlyArray<Line>): ReadonlyArray<Line> =>
   Array.from({ length: Number(labels) }, (_, i) => ({
     ...plain[i % plain.length]!,

@@ -1,4 +1,4 @@
-// The floor: a minimal metered gateway in its own process, with one thread, `node:http`, better-sqlite3 and no layers. Usage: `floor metered
+// The floor: a minimal metered gateway in a separate process, with one thread, `node:http`, better-sqlite3 and no layers. Usage: `floor metered
 // <upstream's port> <folder> <callers>`. `floor plain <upstream's port>` relays requests without metering them.
 import { createHmac, randomBytes } from "node:crypto"
 import { Agent, createServer, request as httpRequest } from "node:http"
@@ -141,7 +141,7 @@ const metered = () => {
       if (priced === undefined || line === undefined || !Array.isArray(asked.messages)) {
         return refuse(response, 400, "invalid request")
       }
-      // A prompt has at most as many tokens as bytes.
+      // A prompt's token count cannot exceed its byte count.
       const bound = body.length * priced.prompt + (asked.max_tokens ?? priced.maximum) * priced.completion
       const id = `call_${begun}${(calls++).toString(36).padStart(12, "0")}`
       const started = performance.now()
@@ -188,7 +188,7 @@ const metered = () => {
     })
   }
 
-  /** Handles a call to a tool: reserves its bound, sends it, charges for it and responds. */
+  /** Handles a tool call: reserves its bound, sends it, charges for it and responds. */
   const tool = (
     request: IncomingMessage,
     response: ServerResponse,
@@ -343,7 +343,7 @@ const eventStart = (bytes: Buffer, before: number): number => {
   return end < 0 ? 0 : end + 2
 }
 
-/** Relays complete events as they arrive. The last event waits until the call is charged. */
+/** Relays complete events as they arrive. Delays the last event until the call is charged. */
 const stream = (
   answer: IncomingMessage,
   response: ServerResponse,
@@ -415,7 +415,7 @@ const reported = (events: Buffer, before: UsageOther): UsageOther => {
   return usage
 }
 
-/** Works like `stream`, for the other protocols. Their streams always report usage and end with their own event. */
+/** Like `stream`, for the other protocols. Their streams always report usage and have their own final events. */
 const streamOther = (
   protocol: Other,
   answer: IncomingMessage,

@@ -1,4 +1,4 @@
-// Tools for all parts: alternated rounds of contenders, medians, tables and targets.
+// Shared code of the parts: contenders in alternated rounds, medians, tables and targets.
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "./calls.ts"
 import type { Order, Outcome } from "./load.ts"
@@ -17,11 +17,11 @@ export interface Options {
   readonly peer: boolean
   /** The number of calls in the databases that `growth` and `console` fill. */
   readonly calls: number
-  /** The number of charges whose log `log` builds. */
+  /** The number of charges for which `log` builds a log. */
   readonly entries: number
-  /** The number of different tags and end users in the first tenant's calls in `growth`. */
+  /** The number of distinct tags and end users in the first tenant's calls in `growth`. */
   readonly labels: number
-  /** The folder where `growth` and `console` store their database for the next run. */
+  /** The folder in which `growth` and `console` preserve their database for later runs. */
   readonly keep: string | undefined
 }
 
@@ -30,7 +30,7 @@ export interface Bench {
   readonly cores: Cores
   /** A folder on the disk to be measured. */
   readonly directory: string
-  /** Returns the processes that the parts share: the upstream, the floor, the service and the peer. The first use starts them. */
+  /** Returns the shared processes: the upstream, the floor, the service and the peer. The first call starts them. */
   readonly world: () => Promise<World>
   readonly results: Results
 }
@@ -45,7 +45,7 @@ export interface Part {
 
 // ---- contenders ---------------------------------------------------------------------------------------------------------
 
-/** The target of calls: its address and credentials. */
+/** A load target: its address and credentials. */
 export interface Target {
   readonly name: string
   readonly port: number
@@ -53,7 +53,7 @@ export interface Target {
   readonly headers: Readonly<Record<string, string>>
   /** A bearer token per caller, or a single token if the target does not distinguish callers. */
   readonly keys: ReadonlyArray<string>
-  /** The process to measure: its memory, and its CPU time including its children's. */
+  /** The process whose memory and CPU time are measured, including its children's CPU time. */
   readonly pid: number
 }
 
@@ -69,13 +69,13 @@ export interface Contender extends Target {
 export const contender = (target: Target): Contender => ({ ...target, served: 0, due: [], peak: 0 })
 
 export interface Run extends Outcome {
-  /** The CPU time that the contender's process spent per call, in µs. */
+  /** The contender's CPU time per call, in µs. */
   readonly cpu: number
 }
 
 export type Drive = Pick<Order, "seconds"> & Partial<Pick<Order, "rate" | "calls" | "patience">>
 
-/** Drives a contender. Throws if any call fails, because a rate that includes errors means nothing. */
+/** Drives a contender. Throws if any call fails, because a rate that includes errors is meaningless. */
 export const drive = async (load: ChildProcess, at: Contender, workload: Workload, how: Drive): Promise<Run> => {
   const { bodies, callers, connections, end, method, path, price, stream } = workload
   const { headers, keys, port } = at
@@ -117,7 +117,7 @@ const checkAnswer = ({ sample }: Outcome, at: Contender): void => {
 // ---- rounds -------------------------------------------------------------------------------------------------------------
 
 /**
- * The medians over the rounds: calls per second, CPU time in µs, latency in ms. `low` and `high` are the rates of the slowest and the fastest round.
+ * The medians over the rounds: calls per second, CPU time in µs, latency in ms. `low` and `high` are the lowest and highest rates of a round.
  */
 export interface Summary {
   readonly rate: number
@@ -139,7 +139,7 @@ const summary = (runs: ReadonlyArray<Run>): Summary => ({
   p99: median(runs.map((run) => run.p99))
 })
 
-/** Drives each contender without measuring, until V8 has optimized the code and caches are full. */
+/** Drives each contender without measuring, so that V8 optimizes the code and caches fill. */
 export const warmUp = async (
   load: ChildProcess,
   workload: Workload,
@@ -153,7 +153,7 @@ export const warmUp = async (
   }
 }
 
-/** Drives the contenders in alternating order, A B C and C B A. Disturbances of the machine then affect all of them equally. */
+/** Drives the contenders in alternating order, A B C and C B A, so that disturbances of the machine affect all of them equally. */
 export const alternate = async (
   { options, results }: Bench,
   load: ChildProcess,

@@ -1,4 +1,4 @@
-// Runs our service as in production, in a separate process with an empty folder. People actually sign in, receive their sign-in credit and create an
+// Runs our service as in production, in a separate process with an empty folder. Users actually sign in, receive their sign-up credit and create an
 // API key. After the load, the database must show exactly the calls that were served.
 import { execFile } from "node:child_process"
 import { mkdir, writeFile } from "node:fs/promises"
@@ -9,7 +9,7 @@ import type { Target } from "./frame.ts"
 import { freePort, nodeOptions, root, sleep, start, stop, tail } from "./processes.ts"
 import type { Cores } from "./processes.ts"
 
-/** The port of the simulated vendors and the URL of the issuer. */
+/** The simulated vendors' port and the issuer's URL. */
 export interface Outside {
   readonly port: number
   readonly issuer: string
@@ -49,7 +49,7 @@ export const configuration = ({ issuer, port }: Outside): object => ({
     upstreams: [{ upstream, model }]
   })),
   prices: { default_new_credits: credit, default_registration_credits: 0 },
-  // Everyone signs in from the same address.
+  // All users sign in from the same address.
   rate_limits: { sign_in: 1_000_000 }
 })
 
@@ -62,7 +62,7 @@ export interface Caller {
 
 export interface Gateway extends Target {
   readonly port: number
-  /** Signs up more people and adds their keys to `keys`. */
+  /** Signs up more users and adds their keys to `keys`. */
   readonly addCallers: (count: number) => Promise<void>
   readonly callers: ReadonlyArray<Caller>
   /** Returns a fresh access token for a caller, by index. */
@@ -71,11 +71,11 @@ export interface Gateway extends Target {
   readonly addKey: (caller: number) => Promise<Pick<Caller, "tenant" | "application" | "key">>
   /** Switches a caller's home tenant to a team plan. */
   readonly becomeTeam: (caller: number) => Promise<void>
-  /** Adds a budget to a caller's home tenant for each of these periods. No call exceeds these budgets. */
+  /** Adds a budget to a caller's home tenant for each period. No call exceeds these budgets. */
   readonly addBudgets: (caller: number, periods: ReadonlyArray<string>) => Promise<void>
-  /** Returns by how much each caller's balance has fallen, in nano-USD. */
+  /** Returns each caller's total charges according to the balance, in nano-USD. */
   readonly taken: () => Promise<ReadonlyArray<number>>
-  /** Runs an operator's command while the service is running, and returns its output. */
+  /** Runs an operator command while the service is running, and returns its output. */
   readonly operate: (...args: ReadonlyArray<string>) => Promise<string>
   readonly stop: () => Promise<void>
 }
@@ -102,7 +102,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   const { configure = (one) => one, cores, database, directory, flags = [], main, name, outside, workers } = options
   await mkdir(directory, { recursive: true })
   const file = join(directory, "config.json")
-  // Verification is off, because it would start a minute after the service and slow down only some rounds.
+  // Disable verification, because it would start a minute after the service and slow down only some rounds.
   await writeFile(file, JSON.stringify({ ...configure({ ...configuration(outside) }), verify: false }, null, 2))
   const port = await freePort()
   const env = {
@@ -112,7 +112,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
     DATA_DIR: join(directory, "data"),
     LOG_LEVEL: "error",
     BENCH_UPSTREAM_KEY: "upstream-key",
-    // `npm start` sets this value too, as well as the size of the young generation.
+    // As in `npm start`.
     MALLOC_ARENA_MAX: "2",
     ...options.env,
     // All nodes on a database share one secret.
@@ -177,7 +177,7 @@ export const startGateway = async (options: GatewayOptions): Promise<Gateway> =>
   }
 }
 
-/** Runs an operator's command and returns its standard output. Throws if the command fails. */
+/** Runs an operator command and returns its standard output. Throws if the command fails. */
 export const operate = async (
   main: string,
   env: Readonly<Record<string, string>>,
@@ -221,7 +221,7 @@ export const call = async <A>(
   return JSON.parse(text) as { readonly result: A }
 }
 
-/** Signs a person in through the issuer and returns an access token. The first sign-in creates the account. */
+/** Signs a user in through the issuer and returns an access token. The first sign-in creates the account. */
 export const signIn = async (base: string, { issuer }: Outside, email: string): Promise<string> => {
   const { id_token } = await call("POST", `${issuer}/token`, undefined, { email })
   const { result } = await call<{ readonly token_response: { readonly access_token: string } }>(

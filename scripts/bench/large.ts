@@ -1,5 +1,5 @@
-// The large bodies of the part `large`: prompts and answers of about 30 MB in every protocol, the largest bodies of the other routes, and the vendor
-// that sends these answers.
+// The large bodies of the part `large`: prompts and responses of about 30 MB in every protocol, the largest bodies of the other routes, and the
+// vendor that sends these responses.
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { endWithParent, report } from "./processes.ts"
@@ -51,13 +51,12 @@ const spoken = (protocol: ClientProtocol, content: Content): ReadonlyArray<objec
   }
 }
 
-/** Builds a base64 data URI of an image of about this length. */
+/** Builds an image's base64 data URI of about this length. */
 export const imageOf = (bytes: number): string => `data:image/png;base64,${base64(bytes)}`
 
-/** Builds a text of about this length. */
 export const longText = textOf
 
-/** Builds a large request of a client. */
+/** Builds a large client request. */
 export const promptOf = (protocol: ClientProtocol, content: Content, model: string): string => {
   const messages = spoken(protocol, content)
   switch (protocol) {
@@ -72,7 +71,7 @@ export const promptOf = (protocol: ClientProtocol, content: Content, model: stri
 
 const figures = { in: 12, out: 34 }
 
-/** Builds a vendor's answer with one long text or, for `many`, with many short tool calls. */
+/** Builds a vendor's response with one long text or, for `many`, with many short tool calls. */
 export const answerOf = (protocol: VendorProtocol, bytes: number, many: boolean): string => {
   const text = textOf(bytes)
   const calls = many
@@ -166,12 +165,12 @@ export const answerOf = (protocol: VendorProtocol, bytes: number, many: boolean)
   }
 }
 
-/** The largest response of a tool that the service accepts is 8 MiB. */
+/** The size of a large tool response. The service accepts at most 8 MiB. */
 const toolBytes = 8_000_000
 const several = <A>(bytes: number, each: number, of: (i: number) => A): ReadonlyArray<A> =>
   Array.from({ length: Math.max(1, Math.floor(bytes / each)) }, (_, i) => of(i))
 
-/** The responses to requests that are not prompts, by the name that takes a protocol's place in the path. */
+/** The responses to requests other than prompts, by the name that replaces the protocol in the path. */
 const others: Readonly<Record<string, (bytes: number) => object>> = {
   embeddings: (bytes) => ({
     object: "list",
@@ -203,7 +202,7 @@ const others: Readonly<Record<string, (bytes: number) => object>> = {
   })
 }
 
-/** A vendor's queue of jobs: each job has ended when its state is first read. */
+/** Simulates a vendor's job queue, in which each job is complete at the first status request. */
 const jobOf = (method: string, url: string, bytes: number): object => {
   if (method === "POST") return { request_id: "job" }
   if (url.endsWith("/status")) return { status: "COMPLETED" }
@@ -214,13 +213,13 @@ const responseFor = (method: string, url: string): object | string => {
   const [, size, protocol] = url.split("/")
   if (url.endsWith("/count_tokens")) return { input_tokens: figures.in }
   const isTool = protocol !== "embeddings" && Object.hasOwn({ ...others, images: 0 }, protocol!)
-  // A short answer of embeddings has 20 of them.
+  // A small embeddings response has 20 embeddings.
   const bytes = size === "small" ? (protocol === "embeddings" ? 400_000 : 100) : isTool ? toolBytes : largeBytes
   if (protocol === "images") return jobOf(method, url, bytes)
   return others[protocol!]?.(bytes) ?? answerOf(protocol as VendorProtocol, bytes, size === "many")
 }
 
-/** The vendor's responses, by method and path: `/<size>/<protocol>/...`. A size is `small`, `text` or `many`. */
+/** The vendor's cached responses, by method and path (`/<size>/<protocol>/...`). A size is `small`, `text` or `many`. */
 const answers = new Map<string, Buffer>()
 const bodyFor = (method: string, url: string): Buffer => {
   const name = `${method} ${url}`
@@ -232,7 +231,7 @@ const bodyFor = (method: string, url: string): Buffer => {
   return body
 }
 
-/** Starts the vendor. It reads each request to its end, sends the answer that the path names, and reports the request's length in `x-asked`. */
+/** Starts the vendor. It reads each request to its end, sends the response for its path, and reports the request's length in `x-asked`. */
 const startVendor = (): void => {
   const server = createServer((request, response) => {
     let asked = 0

@@ -1,5 +1,5 @@
 // The load generator, in a separate process. It uses keep-alive connections on bare sockets, so it needs less CPU than the system under test. In a
-// closed loop, each connection sends its next call once it has received the response to the previous one. In an open loop, calls arrive at a fixed
+// closed loop, each connection sends its next call after the previous response. In an open loop, calls arrive at a fixed
 // rate, regardless of responses.
 import { connect } from "node:net"
 import type { Socket } from "node:net"
@@ -22,24 +22,24 @@ export interface Order {
   readonly seconds: number
   /** The calls per second. If set, the loop is open. */
   readonly rate?: number
-  /** How long to wait for open calls after the measured time, in seconds; 10 by default. */
+  /** How long to wait for open calls after the measurement, in seconds; 10 by default. */
   readonly patience?: number
-  /** The maximum number of calls. The run ends once all of them have completed. */
+  /** The number of calls after which the run ends early. */
   readonly calls?: number
 }
 
 /** The result of a run. Times are in milliseconds. */
 export interface Outcome {
-  /** The rate of calls that succeeded within the measured time, per second. */
+  /** The calls that succeeded within the measured time, per second. */
   readonly rate: number
-  /** The number of successful calls, including calls that were still open when the measured time ended. The database must show this number. */
+  /** The number of successful calls, including calls that completed after the measured time. The database must have the same number. */
   readonly calls: number
   readonly byCaller: ReadonlyArray<number>
   readonly failures: number
   readonly wrong: ReadonlyArray<string>
   readonly p50: number
   readonly p99: number
-  /** The median time to the first byte of a body. */
+  /** The median time to a body's first byte. */
   readonly first: number
   readonly sample: string
 }
@@ -64,7 +64,7 @@ const run = (order: Order): Promise<Outcome> =>
     const latencies: Array<number> = []
     const firsts: Array<number> = []
     const wrong: Array<string> = []
-    // The arrival times of calls that found every connection busy. `idle` contains the connections that are waiting for a call.
+    // The arrival times of queued calls, for which no connection was free. `idle` contains the free connections.
     const queue: Array<number> = []
     let queued = 0
     const idle: Array<(arrived: number) => void> = []
@@ -154,7 +154,7 @@ const run = (order: Order): Promise<Outcome> =>
         if (over()) settled()
       }
       const reader = reading(
-        // Only one body is stored in full. The last bytes of the other bodies show that they are complete.
+        // Only one body is buffered in full. The last bytes of the other bodies show that they are complete.
         () => sample === "",
         () => {
           if (call !== undefined && call.first === 0) call.first = now()
@@ -215,7 +215,7 @@ const run = (order: Order): Promise<Outcome> =>
     for (let i = 0; i < order.connections; i++) setTimeout(connection, Math.floor(i / 100) * 10)
   })
 
-/** The minimum size, in bytes, of a body that all callers share. A shorter body is sent in the same buffer as its head. */
+/** The minimum size of a body that is shared between callers, in bytes. A shorter body is sent in the same buffer as its head. */
 const longBody = 4_000
 
 /** Builds the bytes of each possible call, indexed by `callSequence`. */
@@ -239,8 +239,8 @@ const requestsOf = (order: Order): ReadonlyArray<readonly [head: Buffer, body: B
 }
 
 /**
- * Creates a parser of the responses on a connection. It calls `done` with the last 20 bytes of each body, or with the complete body of an error
- * response or if `whole` returns true.
+ * Creates a parser for a connection's responses. It calls `done` with the last 20 bytes of each body, or with the complete body if the response is an
+ * error or `whole` returns true.
  */
 const reading = (whole: () => boolean, first: () => void, done: (status: number, body: string) => void) => {
   let pending: Buffer | undefined

@@ -1,4 +1,4 @@
-// Charges a ledger through our writer, with or without the log of charges, in a separate process. Each charge reserves first and then settles. Usage:
+// Charges a ledger through our writer, with or without the log of charges, in a separate process. Each charge first reserves and then settles. Usage:
 // `logged <SQLite file or PostgreSQL URL> on|off`. Each message is an order.
 import "../../src/app/V8.ts"
 import { Context, Effect, Fiber, Layer, Redacted, Scope } from "effect"
@@ -23,19 +23,19 @@ export type Order =
   | { readonly log: true }
   | { readonly size: true }
 
-/** The number of charges, and the time that they took. */
+/** The number of charges and their duration. */
 export interface Charged {
   readonly charges: number
   readonly millis: number
 }
 
-/** The number of entries that were added, and the time that this took. */
+/** The number of added entries and the duration. */
 export interface Logged {
   readonly entries: number
   readonly millis: number
 }
 
-/** The number of entries in the ledger and in the log, and the bytes of the log's tables with their indexes. */
+/** The number of entries in the ledger and in the log, and the size of the log's tables and indexes in bytes. */
 export interface Size {
   readonly entries: number
   readonly logged: number
@@ -63,7 +63,7 @@ const lines: ReadonlyArray<Line> = Array.from({ length: manyCallers * models.len
 })
 const next = callSequence(manyCallers, models.length)
 
-// Ids start with the time, as the service's ids do.
+// Ids start with the time, like the service's ids.
 const begun = Date.now().toString(32).padStart(9, "0")
 const callId = (number: number): string => `call_${begun}${number.toString(32).padStart(11, "0")}`
 
@@ -122,14 +122,14 @@ const sizeOf = Effect.gen(function* () {
 })
 
 /**
- * The iterations of the log's loop, with its pauses. An interruption lets the current iteration end. The first iteration of a round adds the entries
- * of the previous round's last second. So each round includes the log's work for as many entries as it makes.
+ * Repeats the log's job with its pauses. An interruption waits for the current iteration. A round's first iteration adds the entries of the previous
+ * round's last second, so each round includes the log's work for as many entries as it makes.
  */
 const looping = Effect.flatMap(ChargeLog, ({ job }) =>
   Effect.forever(Effect.flatMap(Effect.uninterruptible(job.turn), (pause) => Effect.sleep(pause ?? 0)))
 )
 
-/** Adds every entry of the ledger to the log. */
+/** Adds all ledger entries to the log. */
 const completed = Effect.gen(function* () {
   const sql = yield* SqlClient
   const { add } = yield* ChargeLog

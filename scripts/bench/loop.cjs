@@ -1,7 +1,7 @@
-// The service loads this file before its own code (`--require`). It measures how long the main thread's event loop is busy without a pause. On
+// The service loads this file before its own code (`--require`). It measures how long the main thread's event loop is blocked. On
 // SIGUSR2, it appends its measurements since the last signal to the file in `BENCH_LOOP`.
 //
-// It counts the CPU time of the main thread, not the time of day, because other processes on a busy machine also delay the event loop.
+// It counts the main thread's CPU time instead of wall-clock time, because other processes on a busy machine also delay the event loop.
 const { appendFileSync, readFileSync } = require("node:fs")
 const { isMainThread } = require("node:worker_threads")
 

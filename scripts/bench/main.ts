@@ -1,5 +1,5 @@
 // The benchmark. It drives the service, a floor, a plain proxy and a peer in alternated rounds, and then prints medians and ratios next to the
-// targets (see README.md). It fails on errors and wrong charges, but not on missed targets.
+// targets (see README.md). Errors and wrong charges make it fail; missed targets do not.
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"

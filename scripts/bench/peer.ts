@@ -14,7 +14,7 @@ const range = "~1.15.2"
 const folder = join(root, ".bench", "peer")
 const installed = join(folder, "node_modules", "@portkey-ai", "gateway")
 
-/** Installs the peer and returns its version. Throws if the installation fails. */
+/** Installs the peer if it is missing, and returns its version. Throws if the installation fails. */
 const install = async (): Promise<string> => {
   const main = join(installed, "build", "start-server.js")
   if (!existsSync(main)) {

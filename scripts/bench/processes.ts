@@ -37,7 +37,7 @@ export const start = (
   args: ReadonlyArray<string>,
   options: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly ipc?: boolean } = {}
 ): ChildProcess => {
-  // `taskset` replaces itself with the command, so the pid is that of Node.
+  // `taskset` replaces itself with the command, so the pid is Node's.
   const [command, ...rest] =
     core === undefined ? [process.execPath, ...args] : ["taskset", "-c", core, process.execPath, ...args]
   const child = spawn(command!, rest, {
@@ -53,7 +53,7 @@ export const start = (
 /** The Node options that `npm start` uses. */
 export const nodeOptions = ["--max-semi-space-size=32"]
 
-/** Starts one of the benchmark's own files as a process. `flags` are additional flags for Node. */
+/** Starts a file of the benchmark as a process. `flags` are additional flags for Node. */
 export const startPart = (
   core: string | undefined,
   file: string,
@@ -77,7 +77,7 @@ process.once("exit", () => {
   for (const child of started) child.kill("SIGKILL")
 })
 
-/** Collects the last 4,000 characters of a process's output. */
+/** Buffers a process's output. The returned function returns its last 4,000 characters. */
 export const tail = (child: ChildProcess): (() => string) => {
   let text = ""
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (data) => (text = (text + data).slice(-4000)))
@@ -121,7 +121,7 @@ export const sleep = (millis: number): Promise<void> => new Promise((resolve) =>
 
 // ---- kernel statistics --------------------------------------------------------------------------------------------------
 
-/** Returns the CPU time that a process and its threads have used so far, in µs. The kernel counts in ticks of 10 ms. */
+/** Returns a process's CPU time so far, including its threads', in µs. The kernel counts in ticks of 10 ms. */
 export const cpu = (pid: number): number => {
   const fields = known(pid, "stat")
     .replace(/^.*\) /s, "")
@@ -129,7 +129,7 @@ export const cpu = (pid: number): number => {
   return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * 10_000
 }
 
-/** Returns the CPU time that a process and all of its running descendants have used so far, in µs. */
+/** Returns the CPU time of a process and its running descendants so far, in µs. */
 export const cpuWithChildren = (pid: number): number =>
   childrenOf(pid).reduce((sum, child) => sum + cpuWithChildren(child), cpu(pid))
 
@@ -161,7 +161,7 @@ const spent = (): Spent => {
       : []
     if (fields.length < 15) continue
     children.set(Number(fields[1]), [...(children.get(Number(fields[1])) ?? []), Number(name)])
-    // The process's own time and that of its children that have exited.
+    // The CPU time of the process and of its children that have exited.
     ticks.set(
       Number(name),
       [11, 12, 13, 14].reduce((sum, i) => sum + Number(fields[i]), 0)
@@ -173,8 +173,8 @@ const spent = (): Spent => {
 }
 
 /**
- * Starts to observe the cores. The returned function returns the share of all cores' time that other processes have used since then, from 0 to 1. A
- * high share distorts rates and CPU times.
+ * Starts to observe the cores. The returned function returns other processes' share of all cores' time since then, from 0 to 1. A high share distorts
+ * rates and CPU times.
  */
 export const watchOthers = (): (() => number) => {
   const from = spent()
@@ -187,7 +187,7 @@ export const watchOthers = (): (() => number) => {
 /** Returns the resident memory of a process, in MB. */
 export const memory = (pid: number): number => Number(/VmRSS:\s+(\d+)/.exec(known(pid, "status"))?.[1] ?? 0) / 1024
 
-// An ended process is not an error here, because its failed calls are reported.
+// A process that has ended is not an error here, because its failed calls are reported.
 const known = (pid: number, what: string): string => {
   try {
     return readFileSync(`/proc/${pid}/${what}`, "utf8")

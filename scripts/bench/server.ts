@@ -1,4 +1,4 @@
-// The PostgreSQL server of a part: its databases, and the CPU time of its processes.
+// A part's PostgreSQL server: its databases, and its processes' CPU time.
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { Client } from "pg"
 import type { Server } from "../../test/support/postgres.ts"
@@ -13,7 +13,7 @@ export const createDatabase = async ({ url }: Server, name: string): Promise<str
   return url.replace(/postgres$/, name)
 }
 
-/** Returns the CPU time that all of the server's processes have used so far, in µs. */
+/** Returns the CPU time of all server processes so far, in µs. */
 export const serverCpu = (server: Server): number => {
   const main = server.pid()
   const childrenOf = readdirSync("/proc").filter((name) => {

@@ -1,10 +1,10 @@
-// The floor's database: writes a metered call's rows with raw better-sqlite3 and durable group commits. It has the same kinds of rollups as the
+// The floor's database: writes a metered call's rows with raw better-sqlite3 and durable group commits. It has the same types of rollups as the
 // service, and writes them once per commit. Account rows are narrow, and indexes group accounts by a thousand rows, so each commit writes few pages.
 // The service never imports this file.
 import Sqlite from "better-sqlite3"
 import { join } from "node:path"
 
-/** The properties that one caller's calls to one model share. Sums are accumulated by the identity of this object. */
+/** The properties shared by one caller's calls to one model. Sums are accumulated by this object's identity. */
 export interface Line {
   readonly account: string
   readonly tenant: string
@@ -26,7 +26,7 @@ export interface Charge {
   readonly latency: number
 }
 
-/** The amounts that a batch adds to the rollups of one line. */
+/** The amounts that a batch adds to a line's rollups. */
 interface Sums {
   requests: number
   prompt: number
@@ -105,7 +105,7 @@ export const openStore = (directory: string) => {
     )
   ) as [Sqlite.Statement, Sqlite.Statement, Sqlite.Statement]
 
-  // A batch accumulates the sums, so a busy caller's sums are written once per commit.
+  // Accumulate the sums per batch, so that a busy caller's sums are written once per commit.
   const batch = new Map<Line, Sums>()
   const fold = ({ completion, cost, latency, line, prompt }: Charge): void => {
     let of = batch.get(line)
@@ -162,7 +162,7 @@ export const openStore = (directory: string) => {
     commit.run()
   }
 
-  // The work of an event loop iteration is committed together. `done` is called once the commit is on disk.
+  // All work of an event loop iteration is committed together. `done` is called once the commit is on disk.
   let queue: Array<{ readonly work: () => unknown; readonly done: (result: unknown) => void }> = []
   const drain = () => {
     const jobs = queue
@@ -209,6 +209,6 @@ export interface Books {
   readonly reserved: number
   readonly records: number
   readonly collected: number
-  /** The collected total, according to the rollups. */
+  /** The total charges according to the rollups. */
   readonly summed: number
 }

@@ -1,5 +1,5 @@
-// The world outside the gateway, in a separate process: a model that responds immediately, and an issuer for sign-ins. Chat runs on a bare socket, so
-// the upstream costs almost nothing.
+// The world outside the gateway, in a separate process: a model without latency, and an issuer for sign-ins. Chat runs on a bare socket, so the
+// upstream costs almost nothing.
 import { exportJWK, generateKeyPair, SignJWT } from "jose"
 import { createServer as createHttpServer } from "node:http"
 import { createServer } from "node:net"
@@ -234,7 +234,7 @@ const begun = Buffer.from(
 )
 const ended = Buffer.from(`${chunked(ending(true).join(""))}0\r\n\r\n`)
 
-/** An order for the slow streams. The process reports the number of open streams, and ends them if `end` is set. */
+/** An order about the slow streams. The process reports the number of open streams, and ends them if `end` is set. */
 export interface TrickleOrder {
   readonly end: boolean
 }
@@ -262,7 +262,7 @@ const endAll = (): void => {
 
 // ---- chat ---------------------------------------------------------------------------------------------------------------
 
-/** Parses the first request in the buffer. `end` is the offset of its end. Returns `undefined` while the request is incomplete. */
+/** Parses the buffer's first request. `end` is its end offset. Returns `undefined` while the request is incomplete. */
 const requestIn = (
   buffer: Buffer
 ): { readonly path: string; readonly body: Buffer; readonly end: number } | undefined => {

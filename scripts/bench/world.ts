@@ -1,5 +1,5 @@
-// Runs the upstream, the load generator and the contenders, each pinned to a core. At the end, the floor and the service must have charged every call
-// exactly.
+// Runs the upstream, the load generator and the contenders, each pinned to a core. At the end, checks that the floor and the service have
+// charged all calls correctly.
 import type { ChildProcess } from "node:child_process"
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
@@ -113,7 +113,7 @@ const peerOf = async (cores: Cores, { port }: Outside): Promise<Peer | undefined
 
 // ---- the books ----------------------------------------------------------------------------------------------------------
 
-/** Describes the first caller with a balance that did not fall by exactly the cost of its calls. Returns `undefined` if there is none. */
+/** Describes the first caller whose balance did not fall by exactly the cost of its calls, if any. */
 const wrongly = (due: ReadonlyArray<number>, taken: ReadonlyArray<number>): string | undefined => {
   const caller = taken.findIndex((amount, i) => amount !== (due[i] ?? 0))
   return caller < 0

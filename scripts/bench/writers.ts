@@ -1,4 +1,4 @@
-// Drives a PostgreSQL node's writer with many fibers, without HTTP, in a separate process. Each charge reserves first and then settles. Usage:
+// Drives a PostgreSQL node's writer with many fibers, without HTTP, in a separate process. Each charge first reserves and then settles. Usage:
 // `writers <url> <place> <accounts>`. A message opens the accounts, charges each of them once, or starts a round.
 import "../../src/app/V8.ts"
 import { Context, Effect, Layer, Redacted, Scope } from "effect"
@@ -38,7 +38,7 @@ const lineOf = (account: number): Line => ({
   provider: "bench"
 })
 
-// Ids start with the time, as the service's ids do.
+// Ids start with the time, like the service's ids.
 const begun = Date.now().toString(32).padStart(9, "0")
 const callId = (number: number): string => `call_${begun}${place}${number.toString(32).padStart(10, "0")}`
 

@@ -1,12 +1,12 @@
 /**
- * Reads the service's files from the end of the executable, where `Pack` appends them. Node.js would map its own kind of assets, and mapped pages
+ * Reads the service's files from the executable's end, where `Pack` appends them. Node.js would map its own kind of assets, and mapped pages
  * remain in memory.
  */
 import { fstatSync, openSync, readSync } from "node:fs"
 import { placesIn } from "./Pack.ts"
 import type { Place } from "./Pack.ts"
 
-// The file remains open, because another version may replace it on disk.
+// Keep the file open, because another version may replace it on disk.
 const file = openSync(process.execPath, "r")
 
 const read = ({ length, position }: Place): Buffer => {

@@ -1,4 +1,4 @@
-/** Reads the catalogue of models from the executable's assets. */
+/** Reads the model catalogue from the executable's assets. */
 import { bytesOf } from "./Assets.ts"
 
 export const read = (): string => bytesOf("catalogue.json").toString("utf8")

@@ -35,7 +35,7 @@ const open = (folder: string): unknown => {
   }
 }
 
-/** Gives a file that root writes into another user's data folder to that user, who later starts the service. */
+/** If root writes a file into another user's data folder, gives the file to that user, who may start the service later. */
 const belongsToOwner = (folder: string, path: string): void => {
   const { gid, uid } = statSync(dirname(folder))
   if (process.getuid?.() !== 0 || uid === 0) return

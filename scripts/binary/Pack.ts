@@ -1,4 +1,4 @@
-/** Appends files to another file. Their bytes come first, followed by their positions as JSON, the JSON's length, and a mark. */
+/** Appends files to another file: first their bytes, then their positions as JSON, the JSON's length, and a marker. */
 
 export interface Place {
   readonly position: number
@@ -7,7 +7,7 @@ export interface Place {
 
 const mark = "tollgate"
 
-/** The length of the trailer: eight bytes for the JSON's length, plus the mark. */
+/** The length of the trailer: eight bytes for the JSON's length, plus the marker. */
 const endBytes = 8 + mark.length
 
 /** Returns the bytes to append to a file of this size. */
@@ -25,7 +25,7 @@ export const packed = (size: number, files: ReadonlyArray<readonly [name: string
   return Buffer.concat([...files.map(([, bytes]) => bytes), index, end])
 }
 
-/** Reads the positions of the files in a packed file of this size. */
+/** Reads the files' positions in a packed file of this size. */
 export const placesIn = (size: number, read: (place: Place) => Buffer): ReadonlyMap<string, Place> => {
   const end = read({ position: size - endBytes, length: endBytes })
   if (end.toString("latin1", 8) !== mark)

@@ -1,6 +1,6 @@
 /**
- * The executable's entry point. Its assets contain the bundle's files and V8's compiled code for each of them, recorded from a running service. If V8
- * rejects that code (because `NODE_OPTIONS` sets other flags), it compiles the source.
+ * The executable's entry point. Its assets contain the bundle's files and, unless the build was reproducible, V8's compiled code for each file,
+ * recorded from a running service. If V8 rejects that code (for example because of flags in `NODE_OPTIONS`), it compiles the source.
  */
 import { Script } from "node:vm"
 import * as Traces from "./Traces.ts"
@@ -21,7 +21,7 @@ const file = (name: string): object => {
   const script = new Script(textOf(name), { filename: name, cachedData: cacheOf(name) })
   const run = script.runInThisContext() as (module: Module, exports: object, require: typeof load) => void
   run(module, module.exports, load)
-  // Install the traces only now. Loading the service produces a stack trace, and that trace would read a source map.
+  // Install the traces only now, because loading the service produces a stack trace that would read a source map.
   if (name.startsWith("Main-")) Traces.install()
   return module.exports
 }

@@ -26,12 +26,12 @@ export interface Parameter {
 }
 
 export interface Route {
-  /** The method and path, as the document states them. */
+  /** The method and path, as in the document. */
   readonly name: string
   readonly method: string
   readonly path: string
   readonly parameters: ReadonlyArray<Parameter>
-  /** The security schemes. Any one of them admits a request. If there are none, no credential is required. */
+  /** The alternative security schemes. If there are none, no credential is required. */
   readonly schemes: ReadonlyArray<string>
   readonly body: { readonly type: string; readonly schema: Schema; readonly example: unknown } | undefined
   readonly responses: Operation["responses"]
@@ -39,7 +39,7 @@ export interface Route {
   readonly documented: boolean
 }
 
-/** The paths that the service serves but does not document. */
+/** Undocumented paths that the service serves. */
 const others = [
   "/",
   "/console",

@@ -66,7 +66,7 @@ export const hostileTexts = fc.constantFrom(
 
 export const texts = fc.constantFrom("a", "one two three", "Ada", "sandbox-small", "2026-01-31", "true", "10", "user")
 
-/** Literals to write instead of a JSON value. Some of them are not valid JSON. */
+/** Literals that replace a JSON value. Some of them are not valid JSON. */
 export const literals = fc.constantFrom(
   "1e999",
   "-1e999",
@@ -144,10 +144,10 @@ export const encoded = fc.constantFrom(
   "2026-01-31T00:00:00Z"
 )
 
-/** The depth below which values are skipped, because a hostile value may be nested deeper than the stack. */
+/** The maximum depth. Deeper values are skipped, because a hostile value may be nested deeper than the stack allows. */
 const depthMax = 100
 
-/** Returns the path of every value in a JSON document. */
+/** Returns the paths of all values in a JSON document, down to `depthMax`. */
 export const placesIn = (value: unknown, way: ReadonlyArray<string> = []): ReadonlyArray<ReadonlyArray<string>> =>
   typeof value !== "object" || value === null || way.length === depthMax
     ? [way]

@@ -1,4 +1,4 @@
-/** Judges whether a response conforms to the service's document. */
+/** Checks whether a response conforms to the service's document. */
 import type { OpenApi, Route } from "./Document.ts"
 import { isExact } from "./Plan.ts"
 import type { Plan } from "./Plan.ts"
@@ -6,7 +6,7 @@ import { misfit } from "./Schema.ts"
 import type { Answer, Received } from "./Wire.ts"
 
 export interface Wrong {
-  /** The kind of fault. Each kind is reported only once. */
+  /** The fault kind. Each kind is reported only once. */
   readonly kind: string
   readonly what: string
 }
@@ -29,7 +29,7 @@ const codeOf = (answer: Answer): string => {
 
 const told = (answer: Answer): string => `${answer.status} ${answer.body.toString().slice(0, 400)}`
 
-/** The statuses that any request may get if it is malformed or not in the document. */
+/** The statuses that a malformed or undocumented request may get. */
 const general = new Set([204, 400, 404, 405, 408, 413, 415, 431])
 /** The error codes that report a temporary shortage of resources. */
 const momentary = new Set(["busy", "books_unavailable", "unavailable", "events_busy"])
@@ -68,7 +68,7 @@ const ofAnswer = ({ components }: OpenApi, route: Route, plan: Plan, answer: Ans
       }
 }
 
-/** Returns whether a request's target matches the path that the document states for the route. */
+/** Returns whether a request's target matches the route's documented path. */
 const isOf = ({ path }: Route, { target }: Plan): boolean => {
   const at = target.split("?", 1)[0]!
   const pattern = path.replaceAll(/[.]/g, "\\$&").replaceAll(/\{\w+\}/g, "(?!\\.{1,2}(?:/|$))[^/?#;\\\\]+")
@@ -84,7 +84,7 @@ const isDecodable = (text: string): boolean => {
   }
 }
 
-/** Returns whether the service refuses the request before it reaches a route. */
+/** Returns whether the service rejects the request before it reaches a route. */
 const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean =>
   target.length > 8_000 ||
   (credential === "wrong" && (wrong.length > 8_000 || /[^\t\x20-\x7e\x80-\xff]/.test(wrong))) ||
@@ -97,7 +97,7 @@ const isRefusedBefore = ({ credential, headers, target, wrong }: Plan): boolean 
   ) ||
   headers.length > 100
 
-/** Returns the fault of the received response, or `undefined` if it has none. */
+/** Returns the first fault in the received responses, or `undefined` if there is none. */
 export const wrongIn = (document: OpenApi, route: Route, plan: Plan, received: Received): Wrong | undefined => {
   if (received.end === "late")
     return { kind: `${route.name}: no end`, what: `no response and no close within ${received.millis.toFixed(0)} ms` }

@@ -1,5 +1,5 @@
 /**
- * A request as data. It can be stored and sent again. A plan consists of content, framing and delivery. Ids and credentials are placeholders
+ * A request as data, which can be saved and sent again. A plan consists of content, framing and delivery. Ids and credentials are placeholders
  * (`⟦tenant_id⟧`), because they differ from world to world.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
@@ -45,7 +45,7 @@ export type Coding =
   | "twice"
 
 export interface Plan {
-  /** The document's route that the request targets. */
+  /** The name of the targeted route in the document. */
   readonly route: string
   readonly credential: CredentialName
   /** The invalid credential to send. */
@@ -55,13 +55,13 @@ export interface Plan {
   readonly version: string
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>
   readonly body: string | undefined
-  /** The bytes of the body to change: the position of each byte, as a fraction of the length, and its new value. */
+  /** Changes to the body's bytes: each position, as a fraction of the length, and the new value. */
   readonly bodyBytes: ReadonlyArray<readonly [at: number, byte: number]>
   readonly coding: Coding
   readonly framing: Framing
-  /** The bytes of the entire request to change, in the same form as `bodyBytes`. */
+  /** Changes to the entire request's bytes, in the same form as `bodyBytes`. */
   readonly bytes: ReadonlyArray<readonly [at: number, byte: number]>
-  /** The number of times that the request is sent, without waiting for responses in between. */
+  /** How often the request is sent, without waiting for responses in between. */
   readonly times: number
   readonly pieces: number
   readonly pause_ms: number
@@ -127,7 +127,7 @@ const chunk = (bytes: Buffer, extension = ""): Buffer =>
 
 const lastChunk = Buffer.from("0\r\n\r\n")
 
-/** Returns the headers that state the body's length, and the bytes to send as the body. */
+/** Returns the framing headers and the bytes to send as the body. */
 const framed = (framing: Framing, body: Buffer): readonly [headers: ReadonlyArray<string>, bytes: Buffer] => {
   const length = (value: number | string) => `content-length: ${value}`
   const chunks = "transfer-encoding: chunked"
@@ -184,7 +184,7 @@ const credentialOf = ({ credential, wrong }: Plan, known: Known): ReadonlyArray<
   return [`authorization: Bearer ${known[credential]}`]
 }
 
-/** Returns the bytes of a plan in a world, for one request. */
+/** Returns a plan's bytes in a world, for one request. */
 export const bytesOf = (plan: Plan, known: Known): Buffer => {
   const body = coded(plan.coding, changed(Buffer.from(named(plan.body ?? "", known)), plan.bodyBytes))
   const [lengths, content] = framed(plan.framing, body)
@@ -201,7 +201,7 @@ export const bytesOf = (plan: Plan, known: Known): Buffer => {
   return sent.subarray(0, Math.ceil(sent.length * plan.upTo))
 }
 
-/** Returns all bytes of a plan, split into the written chunks. */
+/** Returns all of a plan's bytes to send, in chunks. */
 export const piecesOf = (plan: Plan, known: Known): ReadonlyArray<Buffer> => {
   const one = bytesOf(plan, known)
   const all = plan.times === 1 ? one : Buffer.concat(Array.from({ length: plan.times }, () => one))

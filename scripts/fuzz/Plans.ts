@@ -1,4 +1,4 @@
-/** Generates plans of every kind, both valid and invalid according to the document. */
+/** Generates valid and invalid plans for the documented routes. */
 import fc from "fast-check"
 import type { Route } from "./Document.ts"
 import { encoded, hostileNumbers, hostileTexts, literals, placesIn, texts } from "./Hostile.ts"
@@ -54,7 +54,7 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
 const knownOf = (name: string): fc.Arbitrary<string> | undefined =>
   known[name] === undefined ? undefined : fc.constantFrom(...known[name])
 
-/** Makes the operator's routes act on a separate person whom no other request needs. */
+/** Makes the operator's routes act on a separate user, whom no other request needs. */
 const knownIn =
   ({ path }: Route) =>
   (name: string): fc.Arbitrary<string> | undefined =>
@@ -273,7 +273,7 @@ const filled = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, filled(inner)]))
 }
 
-/** The mark of a value that must be written as a literal, because `JSON.stringify` cannot write invalid JSON. */
+/** Marks a value that must be written as a literal, because `JSON.stringify` cannot write invalid JSON. */
 const mark = "\u27e8literal\u27e9"
 
 const changed = (json: unknown, way: ReadonlyArray<string>, value: unknown): unknown => {
@@ -544,7 +544,7 @@ const typeOf = ({ body }: Route): string | undefined =>
       ? `${body.type}; boundary=${boundary}`
       : body.type
 
-/** Generates requests for a route. If `patient`, some requests make their client wait until the service times out. */
+/** Generates requests for a route. With `patient`, some clients of incomplete requests wait until the service times out. */
 export const plansOf = (schemas: Schemas, route: Route, patient: boolean): fc.Arbitrary<Plan> => {
   const hasBody = route.body !== undefined
   const body = hasBody

@@ -22,7 +22,7 @@ const figure = (metrics: string, name: string): number => Number(new RegExp(`^${
 /** The number of connections that may stay open for some time, to vendors and from the sandbox's own clients. */
 const idleMax = 16
 
-/** Matches an expected log line. A signed payment for an unknown tenant is not a fault of the service. */
+/** Matches an expected log line. A signed payment for an unknown tenant is not a service fault. */
 const expected = /"received a payment for a tenant that does not exist"/
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))

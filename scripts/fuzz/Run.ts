@@ -18,7 +18,7 @@ export interface Found {
 
 export interface Counts {
   requests: number
-  /** The number of responses with each status. `closed` and `left` mean that there was no response. */
+  /** The number of responses by status. `closed`, `left` and `late` mean that there was no response. */
   readonly statuses: Map<string, number>
   readonly routes: Map<string, number>
   slowest_ms: number
@@ -29,19 +29,19 @@ export interface Options {
   readonly requests: number
   readonly until?: number
   readonly workers: number
-  /** Whether some clients wait until the service times out. This takes many seconds. */
+  /** Whether some clients wait many seconds until the service times out. */
   readonly patient: boolean
-  /** Limits the run to routes whose name contains this string. */
+  /** Limits the run to routes with names that contain this string. */
   readonly route?: string
   readonly progress?: (counts: Counts) => void
-  /** Called with each fault once it has been shrunk. */
+  /** Called with each shrunk fault. */
   readonly told?: (found: Found) => void
 }
 
 /** The maximum duration of a response, in milliseconds. The service allows 20 seconds for a head, 15 for a body and a minute for an image. */
 const limit_ms = 75_000
 
-/** Returns whether the response is an event stream, because event streams never end. */
+/** Returns whether the response is an event stream, which never ends. */
 const isEndless = ({ headers, status }: Answer): boolean =>
   status === 200 && headers.get("content-type") === "text/event-stream"
 
@@ -66,9 +66,9 @@ export const send = async (
   return { received, wrong: wrongIn(document, route, plan, received) }
 }
 
-/** The maximum number of times that a fault is sent again while it is being shrunk. */
+/** The maximum number of requests for shrinking a fault. */
 const shrinksMax = 150
-/** The number of requests before used resources are renewed. */
+/** The number of requests after which used resources are renewed. */
 const renewedAfter = 2_500
 
 export const run = async (
@@ -81,7 +81,7 @@ export const run = async (
   const routes = world.routes.filter(({ name }) => name.includes(options.route ?? ""))
   if (routes.length === 0) throw new Error(`no route's name contains ${options.route}`)
   const isOver = () => counts.requests >= options.requests || Date.now() > (options.until ?? Infinity)
-  // The generators are built once, because building one costs more than sending its requests.
+  // Build the generators once, because building one costs more than sending its requests.
   const plans = new Map(
     routes.map((route) => [route.name, plansOf(world.document.components.schemas, route, options.patient)])
   )

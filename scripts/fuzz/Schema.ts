@@ -1,4 +1,4 @@
-/** Implements the part of JSON Schema that the document uses: it validates values and generates valid ones. */
+/** Implements the JSON Schema subset that the document uses: validates values and generates valid ones. */
 import fc from "fast-check"
 import { hostileNumbers, hostileTexts, texts } from "./Hostile.ts"
 

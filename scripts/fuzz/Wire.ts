@@ -1,4 +1,4 @@
-/** A byte-level client. It writes given bytes to a socket and parses HTTP/1.1 responses. */
+/** A byte-level client that writes given bytes to a socket and parses HTTP/1.1 responses. */
 import { connect } from "node:net"
 
 export interface Answer {
@@ -17,7 +17,7 @@ export interface Sending {
   readonly pause_ms: number
   /** How the client proceeds after sending: it waits, closes its side, or disconnects. */
   readonly end: "wait" | "half" | "cut"
-  /** The methods of the requests in these bytes. They determine the number of expected responses and which of them have no body. */
+  /** The methods of the requests in the bytes, which determine the expected responses and which of them have no body. */
   readonly methods: ReadonlyArray<string>
   /** Returns whether a response is endless. The client then disconnects after its head. */
   readonly isEndless: (answer: Answer) => boolean
@@ -35,7 +35,7 @@ export interface Received {
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Sends the bytes and returns the responses that arrive. */
+/** Sends the bytes and resolves to the received responses. Never rejects. */
 export const exchange = (sending: Sending): Promise<Received> =>
   new Promise((resolve) => {
     const began = performance.now()

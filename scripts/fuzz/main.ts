@@ -8,14 +8,14 @@
  * --requests N        number of requests (10,000)
  * --seed S            the seed, which every run prints
  * --route TEXT        only routes, or calls to vendors, whose name contains this string, such as "POST /v1/chat"
- * --replay FILE       sends a stored plan (`fuzz-*.json`) and prints the result
+ * --replay FILE       sends a saved plan (`fuzz-*.json`) and prints the result
  * --patient           some clients stall until the service times out, which takes up to 25 seconds each
  * --workers N         concurrent requests (12)
  *
  * Each response must have a documented status and content type, and a body that is valid for its schema. No response may be a 500 caused by a fault
  * in the service, or reveal an internal detail. Each request must get a response or a closed connection within a bounded time. At the end, no
  * reservation, call or handle may be open, the log must not contain errors, memory must be bounded, and `tollgate verify` must succeed. A violation
- * is shrunk (fast-check), printed and stored in a file. The tests run part of this script (`test/fuzz`).
+ * is shrunk (fast-check), printed and saved in a file. The tests run part of this script (`test/fuzz`).
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { parseArgs } from "node:util"
@@ -48,7 +48,7 @@ const workers = Number(values.workers)
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Formats bytes as text, with one line per HTTP line. */
+/** Formats the first 2,000 bytes as text, with one line per HTTP line. */
 const shown = (bytes: Buffer): string =>
   JSON.stringify(bytes.toString("latin1").slice(0, 2_000))
     .slice(1, -1)
@@ -72,7 +72,7 @@ const progress = (): ((count: number, statuses: ReadonlyMap<string, number>) => 
 
 let files = 0
 
-/** Stores a plan and returns the command that sends it again. */
+/** Saves a plan to a file and returns a line with the command that replays it. */
 const kept = (plan: unknown, flag: string): string => {
   const file = `fuzz-${seed}-${++files}.json`
   writeFileSync(file, `${JSON.stringify(plan, undefined, 2)}\n`)

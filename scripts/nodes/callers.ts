@@ -1,10 +1,10 @@
 // Simulates callers. Each caller makes one call after another, regardless of the outcome.
 import { sleep } from "../bench/processes.ts"
 
-/** How long each caller pauses between two calls, in milliseconds. */
+/** The pause after each call, in milliseconds. */
 const pause = 20
 
-/** The maximum duration of a call, in milliseconds. It is longer than any wait in the service. */
+/** The call timeout in milliseconds, longer than any wait in the service. */
 const patience = 30_000
 
 export class Callers {
@@ -55,7 +55,7 @@ export class Callers {
     return this.#last === "200"
   }
 
-  /** Returns the outcomes of calls since the previous reading. */
+  /** Returns and resets the outcome counts. */
   takeCounts(): string {
     const counts = [...this.#counts].toSorted(([a], [b]) => a.localeCompare(b))
     this.#counts = new Map()

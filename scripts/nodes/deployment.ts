@@ -13,7 +13,7 @@ import { ask, freePort, nodeOptions, root, sleep, start, startPart, stop, stopAl
 
 const main = join(root, "dist", "main.js")
 
-/** How long a killed node's reservations may remain, in milliseconds: its lease, plus the minute between two checks by other nodes. */
+/** How long a killed node's reservations may remain, in milliseconds: its lease, plus the minute between checks by other nodes. */
 const leftoverLimit = 100_000
 
 export interface Node {
@@ -25,7 +25,7 @@ export interface Node {
 const isReady = async (port: number): Promise<boolean> =>
   (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true
 
-/** Waits for a condition. Returns the waiting time, in milliseconds. */
+/** Waits for a condition. Returns the waiting time in milliseconds. Throws after `limit`. */
 export const until = async (what: string, holds: () => Promise<boolean>, limit = 60_000): Promise<number> => {
   const from = performance.now()
   while (!(await holds())) {
@@ -83,7 +83,7 @@ export const deploy = async (directory: string) => {
     return keys
   }
 
-  /** Checks the database once all calls have ended, and ends all processes. Throws if charges are missing or duplicated. */
+  /** Waits until no reservations remain, checks the charges, and ends the nodes and the server. Throws if charges are missing or duplicated. */
   const settle = async ({ acknowledged, unanswered }: Counted): Promise<void> => {
     const reader = new Client(database)
     await reader.connect()
@@ -114,13 +114,12 @@ export const deploy = async (directory: string) => {
   return { server, database, nodes, startNode, keysAt, settle }
 }
 
-/** The callers' counts. */
 interface Counted {
   readonly acknowledged: number
   readonly unanswered: number
 }
 
-/** Calls `run` with a temporary directory. Afterwards, ends all processes and removes the directory. */
+/** Builds the service if necessary and calls `run` with a temporary directory. Then stops all processes, removes the directory and exits. */
 export const within = async (run: (directory: string) => Promise<void>): Promise<never> => {
   if (!existsSync(main)) spawnSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: ["ignore", 2, 2] })
   const directory = mkdtempSync(join(tmpdir(), "tollgate-nodes-"))

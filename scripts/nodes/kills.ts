@@ -7,15 +7,12 @@ import { sleep } from "../bench/processes.ts"
 import { Callers } from "./callers.ts"
 import { deploy, seconds, within } from "./deployment.ts"
 
-/** The shortest and the longest time that a node is under load before it is killed, in milliseconds. */
+/** The minimum and maximum time under load before a node is killed, in milliseconds. */
 const loaded = [300, 1_500] as const
 /** The number of concurrent callers at each node. */
 const abreast = 8
 const lookEvery = 500
-/**
- * The duration of a lease, in milliseconds. `noticed` is the additional time that other nodes may take to notice, because they check every five
- * seconds.
- */
+/** The lease duration in milliseconds. `noticed` is how long other nodes may take to notice its expiry. They check every five seconds. */
 const lease = 20_000
 const noticed = 10_000
 
@@ -25,7 +22,7 @@ const kills = asked < 0 ? 50 : Number(process.argv[asked + 1])
 interface Killed {
   readonly run: string
   readonly at: number
-  /** The highest number of open reservations, and the time at which the last one was observed. */
+  /** The maximum number of open reservations, and the time of the last observation of one. */
   open: number
   lastOpen: number
 }

@@ -21,7 +21,7 @@ type Name = keyof typeof people
 const models = ["sandbox-large", "sandbox-small", "auto", "sandbox-fraction", "sandbox-failover"]
 const teamModels = ["sandbox-large", "sandbox-small", "sandbox-large"]
 
-/** Generates pseudo-random numbers that are the same in every run. */
+/** A deterministic pseudo-random generator. */
 class Chance {
   #seed = 101
 
@@ -39,10 +39,10 @@ class Chance {
 
 const mailOf = (name: string): string => `${name}@example.com`
 
-/** The details of the simulated use that the pictures need. */
+/** The simulation's results that the screenshots need. */
 export interface Lived {
   readonly ada: Person
-  /** The tokens in the emails for a pending transfer and for an open invitation to the team. */
+  /** The tokens in the emails for a pending transfer and an open team invitation. */
   readonly transferLetter: string
   readonly teamLetter: string
 }
@@ -50,7 +50,7 @@ export interface Lived {
 class Life {
   readonly chance = new Chance()
   readonly service: Service
-  /** The length of the day's longest prompt, in words. */
+  /** The maximum prompt length of the day, in words. */
   #words = 6000
   #references = 0
 
@@ -64,7 +64,7 @@ class Life {
     return body.result ?? body
   }
 
-  /** Returns the person with a new token, because yesterday's token has expired. */
+  /** Signs the person in again, because the previous day's token has expired. */
   who(name: Name): Promise<Person> {
     return this.service.signIn(mailOf(name), { name: people[name] })
   }
@@ -115,7 +115,7 @@ class Life {
     }
   }
 
-  /** Waits for an email of this kind and returns the token in the newest one. */
+  /** Waits for an email with this type of link and returns the newest link's token. */
   async letterTo(email: string, kind: "invites" | "transfer-invites"): Promise<string> {
     const link = new RegExp(`/${kind}/([0-9a-f]{64})`)
     let token: string | undefined
@@ -151,7 +151,7 @@ class Life {
   }
 }
 
-/** Waits for a change that happens in the background. */
+/** Waits for a condition that a background job fulfills. */
 const until = async (is: () => Promise<boolean>): Promise<void> => {
   for (let tries = 0; tries < 200; tries++) {
     if (await is()) return
@@ -177,7 +177,7 @@ const adasKeys = async (life: Life, ada: Person): Promise<ReadonlyArray<string>>
   })
 ]
 
-/** Creates a team that pays for its members, each with their own key. */
+/** Creates a team that pays for its members. Each member has a key. */
 const makeTeam = async (life: Life, ada: Person) => {
   const { id } = await life.ok("/v1/tenants", { token: ada.token, json: { name: "Lighthouse" } })
   await life.ok(`/v1/tenants/${id}/plan`, { token: ada.token, method: "PUT", json: { plan: "team", seats: 6 } })
@@ -224,7 +224,7 @@ const refund = async (life: Life, { tenant_id, token }: Person, amount: number):
   await life.service.control(`/payments/${records[0].id}/refund`, { amount })
 }
 
-/** Simulates the first month. Its transfers and invitations have ended. */
+/** Simulates the first month, whose transfers and invitations have ended by the last day. */
 const begin = async (life: Life): Promise<void> => {
   const ada = await life.who("ada")
   await life.buy(ada, 25)
@@ -237,7 +237,7 @@ const begin = async (life: Life): Promise<void> => {
   await life.pass(3)
 }
 
-/** Simulates the last days. Their transfers and invitations are pending. */
+/** Simulates the last days, whose transfers and invitations are still pending. */
 const recently = async (life: Life, team: string): Promise<Pick<Lived, "transferLetter" | "teamLetter">> => {
   const [ada, grace, alan] = [await life.who("ada"), await life.who("grace"), await life.who("alan")]
   await life.end(alan, await life.send(ada, alan.email, 2.25), "decline")

@@ -1,7 +1,7 @@
 /**
- * Takes pictures of every view of the console, on a desktop and a phone, in light and dark, and stores them in `out/screenshots`. It starts the built
- * service in its sandbox, with six weeks of use. `npm run screenshots -- usage keys` takes only the views whose name contains one of the words.
- * `desktop`, `phone`, `light` and `dark` limit the variants. `readme` also updates the README's pictures of Home.
+ * Takes screenshots of all console views, on desktop and phone, in light and dark, and saves them in `out/screenshots`. It starts the built service
+ * in its sandbox, with six weeks of use. `npm run screenshots -- usage keys` takes only the views whose name contains one of the words.
+ * `desktop`, `phone`, `light` and `dark` limit the variants. `readme` also updates the README's screenshots of Home.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -25,7 +25,7 @@ const settled = async ({ page }: Tab, isWaiting = false): Promise<void> => {
   await page.waitForTimeout(400)
 }
 
-/** Runs a command on the server with the sandbox's own clock. */
+/** Environment variables that make an operator command use the sandbox's clock. */
 const laterClock = {
   NODE_OPTIONS: `--import file://${join(root, "scripts", "bench", "shifted-clock.mjs")}?days=-${daysAhead}`
 }
@@ -72,7 +72,7 @@ const browsers = (desk: Desk, settings: Settings) => {
     of: (as: As): Promise<Tab> => {
       const tab = opened.get(as) ?? open[as]()
       opened.set(as, tab)
-      // The timeout is short. A view whose labels have changed is reported, and the next view is taken.
+      // The timeout is short. A view that fails because of changed labels is reported and skipped.
       void tab.then(({ context }) => context.setDefaultTimeout(15_000))
       return tab
     },
@@ -82,7 +82,7 @@ const browsers = (desk: Desk, settings: Settings) => {
   }
 }
 
-/** Takes a picture as WebP. Chromium can write this format although Playwright does not offer it. */
+/** Takes a screenshot as WebP, which Chromium supports but Playwright does not. */
 const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<void> => {
   const { height, width } = screens.desktop.viewport
   const session = await context.newCDPSession(page)
@@ -95,8 +95,8 @@ const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<vo
 }
 
 /**
- * Takes the entire view, or a dialog with the visible part of the view. It enlarges the viewport for this, because a full-page picture would lose the
- * emulation of the phone.
+ * Takes the entire view, or a dialog with the visible part of the view. Enlarges the viewport instead of taking a full-page screenshot, which would
+ * lose the phone emulation.
  */
 const shoot = async ({ page }: Tab, path: string): Promise<void> => {
   const { height, width } = page.viewportSize()!

@@ -1,9 +1,9 @@
-/** Overrides the service's responses to show a view's other states: loading, failed, or reporting problems to the operator. */
+/** Overrides the service's responses to show a view's other states: loading, failed, or with operator warnings. */
 import type { Route } from "playwright-core"
 import type { Tab } from "../../test/console/Browser.ts"
 import { daysAhead } from "./Life.ts"
 
-/** Makes all responses except the frame's wait forever. */
+/** Delays all responses except the frame's forever. */
 export const waiting = ({ page }: Tab): Promise<unknown> =>
   page.route(/\/v1\/(?!me(\/|$)|events)/, () => new Promise<void>(() => {}))
 
@@ -134,7 +134,7 @@ const owed = changed((_, now) => ({
   waiting: [{ payment_id: "pi_90aa1779cd8c34424925b11", movements: 2, since: at(now, 26 * 60 * minute) }]
 }))
 
-/** Shows failing upstreams, calls that cannot be settled, a failing loop, and findings of the verification. */
+/** Shows failing upstreams, unsettleable calls, a failing loop, and verification findings. */
 export const troubled = async ({ page }: Tab): Promise<void> => {
   await page.route("**/v1/operator/upstreams", upstreams)
   await page.route("**/v1/operator/flight", flight)

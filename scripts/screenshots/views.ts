@@ -1,8 +1,8 @@
-/** Lists the pictures, each with its URL, its user, and the steps before it is taken. */
+/** Lists the screenshots, each with its URL, its user and its preparation. */
 import type { Tab } from "../../test/console/Browser.ts"
 import { broken, failing, troubled, waiting } from "./states.ts"
 
-/** The browser's user: no one, Ada in her personal tenant or in her team, a new user, or the operator. */
+/** The browser's user: none, Ada in her personal tenant or her team, a new user, or the operator. */
 export type As = "nobody" | "ada" | "team" | "newcomer" | "operator"
 
 export interface View {
@@ -12,9 +12,9 @@ export interface View {
   readonly as?: As
   /** Overrides the service's responses before the view is opened. */
   readonly routes?: (tab: Tab) => Promise<unknown>
-  /** Prepares the page before the picture is taken. */
+  /** Prepares the page before the screenshot. */
   readonly before?: (tab: Tab) => Promise<unknown>
-  /** Whether the view never finishes loading, so that the picture shows the loading state. */
+  /** Whether the view never finishes loading, so that the screenshot shows the loading state. */
   readonly isWaiting?: boolean
 }
 
@@ -177,7 +177,7 @@ const ofTeam: ReadonlyArray<View> = [
   { name: "team-member", path: "team", before: press(/^Actions for Alan/) }
 ].map((view) => ({ ...view, as: "team" }))
 
-/** The views that have no content. */
+/** The views without content. */
 const empty: ReadonlyArray<View> = [
   "",
   "usage",

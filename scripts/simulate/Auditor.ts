@@ -1,7 +1,7 @@
 /**
- * The checks after a story. They compare people's requests and responses with the outside world's records and the service's database. Every charge
- * must belong to a call, and every received result must be charged as measured. Acknowledged changes must persist, and every expected event must have
- * happened.
+ * The checks after a story. They compare users' requests and responses with the outside world's records and the service's database. Every charge
+ * must belong to a call, and every received result must be charged as metered. Acknowledged changes must persist, and every expected event must have
+ * occurred.
  */
 import { BudgetAuditor } from "./BudgetAuditor.ts"
 import { bodyOf, gaveUp } from "./Client.ts"
@@ -57,10 +57,10 @@ interface Tenant {
 }
 
 const minute = 60_000
-/** The longest wait for an email's next attempt after a temporary rejection, in minutes. */
+/** The maximum wait for an email's next attempt after a temporary rejection, in minutes. */
 const letterWait = 7 * 60
 const day = 86_400_000
-/** The maximum number of jobs, and of responses, that strangers request per story. */
+/** The maximum number of jobs, and of responses, that the check of strangers requests per story. */
 const askedAsStrangers = 5
 
 export class Auditor {
@@ -81,12 +81,12 @@ export class Auditor {
     this.world.findings.push(what)
   }
 
-  /** Waits until the world is quiet, then checks it. */
+  /** Waits until the world is idle, then checks it. */
   async audit(seed: string): Promise<void> {
     const { machine, storage } = this.computer
     this.note("faults end")
     storage.heal()
-    // Otherwise, timers would wait longer after the clock was set back.
+    // Undo a clock that was set back, because timers would wait longer.
     machine.offset = Math.max(0, machine.offset)
     this.world.heal()
     if (!(await machine.run(() => this.computer.isUp, 5 * minute))) return this.find("the service does not start again")
@@ -95,7 +95,7 @@ export class Auditor {
     await this.deliverAll(seed)
     await machine.run(() => false, 15 * minute)
     for (let i = 0; i < letterWait && this.count(lettersLeft) > 0; i++) await machine.run(() => false, minute)
-    // Check this before any request is sent, because a leftover at this point would remain forever.
+    // Check this before sending requests, because a leftover at this point would remain forever.
     this.leftovers()
     const quiet = machine.now
     await this.lookAtBudgets()
@@ -123,8 +123,8 @@ export class Auditor {
   }
 
   /**
-   * Sends one more transfer and takes it back. This wakes the job that ends expired transfers. Otherwise, the job could sleep for up to a day,
-   * because the clock no longer jumps.
+   * Sends and revokes one more transfer, to wake the job that ends expired transfers. Otherwise, the job could sleep for up to a day, because the
+   * clock no longer jumps.
    */
   private async lastTransfer(): Promise<void> {
     const [who] = this.world.people
@@ -301,8 +301,8 @@ export class Auditor {
         this.find(
           `${record.id} costs ${record.cost}, but ${Number(charged.get(record.id) ?? 0n) / 1e9} was charged for it`
         )
-      // A broken stream costs the usage that its vendor has reported so far. `messages` reports some usage in its first event. If a stream ends
-      // without a report, the service counts its usage.
+      // A broken stream is charged for the usage reported so far. `messages` reports some usage in its first event. If a stream ends without a
+      // report, the service counts its usage.
       if (!record.success && record.cost > 0 && record.endpoint !== "messages" && record.usage_source === undefined)
         this.find(`${record.id} failed but cost ${record.cost}`)
     }
@@ -323,7 +323,7 @@ export class Auditor {
     }
   }
 
-  // ---- calls of models ------------------------------------------------------------------------------------------------
+  // ---- model calls ----------------------------------------------------------------------------------------------------
 
   private calls(): void {
     const records = [...this.tenants.values()]
@@ -410,7 +410,7 @@ export class Auditor {
     const last = seen.at(-1)!
     const end = this.computer.ends.get(last.life) ?? Number.POSITIVE_INFINITY
     const late = last.manner.kind === "late" ? last.manner.millis : 0
-    // After a disconnect, the service reads a stream for ten more seconds and any other response to its end.
+    // After a disconnect, the service reads a stream for ten more seconds, and any other response to its end.
     const isServed =
       last.manner.kind === "well" ||
       (last.manner.kind === "late" && (late <= 8_000 || !deed.stream)) ||
@@ -486,7 +486,7 @@ export class Auditor {
     }
   }
 
-  /** Checks that people see every job that was acknowledged to them and no job that its vendor refused. */
+  /** Checks that each user's list contains all acknowledged jobs, and no more jobs than were not rejected. */
   private async listedJobs(): Promise<void> {
     for (const who of this.world.people) {
       const mine = this.world.jobs.filter((job) => job.who === who)
@@ -508,7 +508,7 @@ export class Auditor {
     }
   }
 
-  /** Returns the total cost of a person's calls to an endpoint, in nano-USD. With `owed`, includes the uncollected part. */
+  /** Returns the total cost of a user's calls to an endpoint, in nano-USD. With `owed`, includes uncollected amounts. */
   private costOf(who: Person, endpoint: string, owed = false): bigint {
     const { records } = this.tenants.get(who.tenant) ?? { records: [] }
     return records
@@ -642,7 +642,7 @@ export class Auditor {
       const [newest] = this.tenants.get(id)!.entries
       if (id !== `ten_${String(object.metadata.tenant_id).slice(4)}`)
         this.find("a payment was credited to the wrong tenant")
-      // If an amount could not be taken back, the tenant owes it and has no credit. The service may have deleted an event that arrived long before
+      // If an amount could not be recovered, the tenant owes it and has no credit. The service may have deleted an event that arrived long before
       // its payment.
       if (this.world.farAt === undefined && net !== due && !(net > due && newest!.balance === 0))
         this.find(
@@ -651,7 +651,7 @@ export class Auditor {
     }
   }
 
-  /** Returns the part of a payment that its payer got back, in nano-USD. */
+  /** Returns a payment's refunded amount, in nano-USD. */
   private returned(
     payment: string,
     amount: bigint,
@@ -757,7 +757,7 @@ export class Auditor {
 
 const lettersLeft = "tollgate_mail_outbox WHERE status IN ('waiting', 'sending')"
 
-/** The vendor behaviors without a complete response. */
+/** The vendor behaviors that produce no complete response. */
 const isFailing: ReadonlySet<string> = new Set(["refuses", "cut", "stops"])
 
 /** Returns whether the caller had been removed from the team before every attempt. */

@@ -1,6 +1,6 @@
 /**
- * The checks of budgets and runs after a story, based on the times and outcomes of people's calls. No limit may have been exceeded, each refusal must
- * have been justified, and the figures that the service shows must agree with the calls. If the order of two events is unknown, the checks accept
+ * The checks of budgets and runs after a story, based on the calls' times and outcomes. No limit may have been exceeded, each refusal must have been
+ * justified, and the figures that the service shows must match the calls. If the order of two events is unknown, the checks accept
  * either order.
  */
 import { countsCall, never, periodOf } from "./Budgets.ts"
@@ -23,10 +23,10 @@ type Unit = keyof LimitOf
 const units = ["mills", "tokens", "requests", "concurrent"] as const
 const unitTexts = { mills: "USD", tokens: "tokens", requests: "requests", concurrent: "open calls" }
 
-/** How long a fault can delay the end of a call after its client has disconnected, in milliseconds. */
+/** How long a fault can delay a call's end after its client has disconnected, in milliseconds. */
 const minute = 60_000
 
-/** Converts USD to thousandths, exact to a nano-USD. */
+/** Converts USD to thousandths of a USD, rounded to nano-USD. */
 const millsOf = (usd: number): number => Math.round(usd * 1e9) / 1e6
 const sumOf = (all: ReadonlyArray<number>): number => Math.round(all.reduce((sum, one) => sum + one, 0) * 1e6) / 1e6
 
@@ -39,7 +39,7 @@ export class BudgetAuditor {
   private readonly world: World
   private readonly budgets: Budgets
   private readonly quiet: number
-  /** Whether the wall clock was set back. If so, only the checks of budgets without a period are possible. */
+  /** Whether the wall clock was set back. If so, only budgets without a period can be checked. */
   private readonly isBack: boolean
   private readonly exact = new Map<Call, ReadonlyArray<BudgetRecord>>()
   private readonly records: ReadonlyArray<BudgetRecord>
@@ -111,7 +111,7 @@ export class BudgetAuditor {
   // ---- overshoot --------------------------------------------------------------------------------------------------------
 
   /**
-   * Returns the highest limit that may have applied, including raises. Returns `undefined` if the budget may have had no enforced limit at some time.
+   * Returns the maximum limit that may have applied, including raises, or `undefined` if the budget may have had no enforced limit at some time.
    */
   private mostOf({ ending, raises, terms }: Budgeted, unit: Unit): number | undefined {
     if (ending || terms.some(({ limit, mode }) => mode === "notify" || limit[unit] === undefined)) return undefined
@@ -131,7 +131,7 @@ export class BudgetAuditor {
     }
   }
 
-  /** Returns the calls' usage in each period. For `concurrent`, returns the highest number of open calls. */
+  /** Returns the calls' usage in each period, or the maximum number of open calls for `concurrent`. */
   private usedBy(budget: Budgeted, calls: ReadonlyArray<Call>, unit: Unit): ReadonlyArray<number> {
     if (unit === "concurrent") return [this.openAtOnce(calls)]
     const used = new Map<number, Array<number>>()
@@ -146,7 +146,7 @@ export class BudgetAuditor {
     return [...used.values()].map(sumOf)
   }
 
-  /** Returns the highest number of calls that must have been open at the same time, because their vendors were working on them. */
+  /** Returns the maximum number of calls that were certainly open at the same time, because their vendors were working on them. */
   private openAtOnce(calls: ReadonlyArray<Call>): number {
     const { ends } = this.world.computer
     const changes: Array<readonly [at: number, by: number]> = []
@@ -309,7 +309,7 @@ const refusals: ReadonlySet<number> = new Set([400, 401, 402, 403, 409, 429])
 const mayApply = (all: ReadonlyArray<Terms>, one: Terms, { from, until }: Asked): boolean =>
   one.from <= until && !all.some((later) => later !== one && later.from >= one.until && later.until <= from)
 
-/** Returns the maximum that a call can reserve in this unit. A prompt has at most as many tokens as bytes. */
+/** Returns the maximum that a call can reserve in this unit, or `never` without a completion limit. A prompt's tokens cannot exceed its bytes. */
 const needOf = ({ deed, words }: Call, unit: Unit): number => {
   if (unit === "requests" || unit === "concurrent") return 1
   const answer = limitIn(deed)

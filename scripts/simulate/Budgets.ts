@@ -10,7 +10,7 @@ type Of<D extends Deed["do"]> = Extract<Deed, { readonly do: D }>
 export interface Terms {
   readonly limit: LimitOf
   readonly mode: "refuse" | "notify"
-  /** The time of the request. `until` is the time of its acknowledgement (`never` if the outcome is unknown). */
+  /** The request time. `until` is the acknowledgement time, or `never` if the outcome is unknown. */
   readonly from: number
   until: number
 }
@@ -19,7 +19,7 @@ export interface Budgeted {
   readonly kind: "budget" | "run"
   readonly name: string
   readonly who: Person
-  /** The calls that the budget counts: the person's calls, those with the key for budgets, or those of a run. */
+  /** The calls that the budget counts: all of the user's calls, calls with the budget key, or a run's calls. */
   readonly on: "tenant" | "key" | "run"
   readonly period: BudgetPeriod
   readonly terms: Array<Terms>
@@ -31,7 +31,7 @@ export interface Budgeted {
   known: number
   /** When the end was acknowledged. */
   ended: number
-  /** Whether a person has requested the deletion. */
+  /** Whether the deletion has been requested. */
   ending: boolean
 }
 
@@ -155,7 +155,7 @@ export class Budgets {
     return told(budget.name, heard)
   }
 
-  /** Returns the run that a step refers to, or `undefined` for the key for budgets. */
+  /** Returns the run that a step refers to, or `undefined` for the budget key or if there are no runs. */
   run(under: number | "key"): Run | undefined {
     return under === "key"
       ? undefined
@@ -223,7 +223,7 @@ export class Budgets {
     return found === undefined ? "there is none" : this.look(found)
   }
 
-  /** Stores the service's view of a budget or run. */
+  /** Reads a budget or run, records it if the request succeeds, and returns a description of the response. */
   async look(of: Budgeted): Promise<string> {
     const { machine } = this.world.computer
     const [from, wallFrom] = [machine.now, machine.wall()]
@@ -241,7 +241,7 @@ export class Budgets {
     return told(of.name, heard)
   }
 
-  /** Finds the ids that no response has shown, and reads all budgets and runs. Call it once the world is quiet. */
+  /** Looks up missing budget ids and reads all remaining budgets and runs. Call it when the world is idle. */
   async lookAtAll(): Promise<void> {
     for (const who of new Set(this.budgets.map((budget) => budget.who))) {
       const heard = await this.world.asPerson(who, `/v1/tenants/${who.tenant}/budgets`)
@@ -275,7 +275,7 @@ const wider = (limit: LimitOf): LimitOf => {
 const isWider = (limit: LimitOf, above: LimitOf): boolean =>
   units.some((unit) => limit[unit] !== undefined && above[unit] !== undefined && limit[unit] > above[unit])
 
-/** Returns whether a budget counts a call, provided that the budget exists when the call starts. */
+/** Returns whether a budget counts a call, assuming that the budget exists when the call starts. */
 export const countsCall = (budget: Budgeted, call: Call): boolean => {
   if (budget.on === "run") return call.runs.some((run) => run === budget)
   return call.who === budget.who && (budget.on === "tenant" || call.budgeted)

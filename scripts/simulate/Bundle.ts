@@ -1,6 +1,6 @@
 /**
- * Builds the code under simulation: the service, the outside world and the writer's thread, each as a script. Each start evaluates its script again,
- * so only the disk survives a crash. Stateless modules are evaluated once. Only this module inserts planted mistakes (`Mistakes`).
+ * Builds the code under simulation: the service, the outside world and the writer thread, each as a script. Each start reevaluates its script, so
+ * only the disk survives a crash. Stateless modules are evaluated once. Only this module inserts planted mistakes (`Mistakes`).
  */
 import { build } from "esbuild"
 import type { BuildOptions, Plugin, ResolveResult } from "esbuild"
@@ -21,7 +21,7 @@ export interface Scripts {
   readonly thread: string
 }
 
-/** V8's compiled code for the same scripts, taken after they have run. */
+/** V8's compiled code for these scripts, created after they have run. */
 export type Compiled = { readonly [Name in keyof Scripts]: Buffer }
 
 /** The changes that always apply: the machine schedules pooled fibers, and the outside world follows the story (`Hooks`). */
@@ -31,13 +31,13 @@ const always: ReadonlyArray<Change> = [
     text: "export const poolScheduler: Scheduler.Scheduler = new PoolScheduler()",
     instead: "export const poolScheduler: Scheduler.Scheduler = simulatedScheduler"
   },
-  // A simulation does not need the collection of startup garbage.
+  // A simulation does not need to collect the startup garbage.
   {
     file: "src/app/V8.ts",
     text: "const atRestAfter = [5_000, 12_000]",
     instead: "const atRestAfter: ReadonlyArray<number> = []"
   },
-  // Polling for new rows every two seconds would take nine of ten turns in a story.
+  // Polling for new rows every two seconds would take up nine of ten turns in a story.
   {
     file: "src/books/ledger/totals/BackgroundIndexer.ts",
     text: 'const pauseIdle = "2 seconds"',
@@ -71,7 +71,7 @@ const always: ReadonlyArray<Change> = [
   }
 ]
 
-/** Applies a change. Throws unless the text occurs in its file exactly once. Otherwise, a mistake that was never planted would count as not found. */
+/** Applies a change. Throws unless the text occurs exactly once. Otherwise, a mistake that was never planted would count as undetected. */
 export const apply = (source: string, { file, instead, text }: Change): string => {
   const parts = source.split(text)
   if (parts.length !== 2)
@@ -104,10 +104,10 @@ const optionsOf = (changes: ReadonlyArray<Change>) =>
 
 // ---- shared modules -------------------------------------------------------------------------------------------------------
 
-/** Packages that store no state about their users in their modules. */
+/** Packages without per-user state in their modules. */
 const packages = /^node_modules\/(effect|@effect\/(platform|sql|experimental|rpc)|jose)\//
 
-/** Modules that are shared despite their state, which is only random bytes and the text of an instant. */
+/** Modules that are shared despite their state, which is only random bytes and a formatted time. */
 const exempt = new Set(["src/kernel/IdText.ts"])
 
 /** Matches state in a module: a variable, or a collection that is initially empty. */
@@ -123,7 +123,7 @@ const remembers = async (file: string): Promise<boolean> =>
 const service = "scripts/simulate/Service.ts"
 
 /**
- * Finds the modules that all lives can share, because they and their imports are stateless. Evaluating them again would take most of a start's time.
+ * Finds the modules that all lives can share, because they and their imports are stateless. Reevaluating them would take most of the startup time.
  */
 const findShared = async (): Promise<ReadonlySet<string>> => {
   const { metafile } = await build({ ...optionsOf([]), entryPoints: [join(root, service)], metafile: true })
@@ -147,10 +147,10 @@ const findShared = async (): Promise<ReadonlySet<string>> => {
 
 let sharedOnce: Promise<ReadonlySet<string>> | undefined
 
-/** The resolution of each importer's import. It is the same in every build. */
+/** Each importer's resolved imports, which are the same in every build. */
 const resolved = new Map<string, Promise<ResolveResult>>()
 
-/** Makes a script import the shared modules from the code that runs it. `used` collects their paths. */
+/** Makes a script import the shared modules from its host. `used` collects their paths. */
 const borrowed = (shared: ReadonlySet<string>, used: Map<string, string>): Plugin => ({
   name: "what lives have in common",
   setup: (build) =>
@@ -225,7 +225,7 @@ const buildAll = async () => {
 
 let allOnce: ReturnType<typeof buildAll> | undefined
 
-/** Builds the scripts with these mistakes. A script that no mistake changes is built only once. */
+/** Builds the scripts with these changes. Scripts that the changes do not affect are built only once. */
 export const bundle = async (changes: ReadonlyArray<Change> = []): Promise<Scripts> => {
   const { library, service, thread } = await (allOnce ??= buildAll())
   const touches = ({ files }: Built) => changes.some(({ file }) => files.has(file))

@@ -18,7 +18,7 @@ const main = async (folder: string): Promise<void> => {
   const compiled = Object.fromEntries(
     names.flatMap((name) => (existsSync(cacheOf(name)) ? [[name, readFileSync(cacheOf(name))]] : []))
   )
-  /** Stores the compiled code of a build's first process for later processes. */
+  /** Saves the compiled code of a build's first process for later processes. */
   const keep = (computer: Computer) => {
     if (names.every((name) => existsSync(cacheOf(name)))) return
     for (const [name, bytes] of Object.entries(computer.compiled())) {

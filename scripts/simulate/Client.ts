@@ -8,7 +8,7 @@ export interface Heard {
   readonly status: number
   readonly headers: http.IncomingHttpHeaders
   readonly text: string
-  /** Whether the response arrived completely and the client stayed until then. */
+  /** Whether the complete response arrived before the client disconnected. */
   readonly complete: boolean
   /** The reason why the response is incomplete. */
   readonly error: string | undefined
@@ -23,7 +23,7 @@ export interface Request {
   readonly leaves?: Leaving | undefined
 }
 
-/** How long the client waits, in milliseconds. Nothing in the service takes that long, so a timeout means that the service hangs. */
+/** The client timeout in milliseconds. Nothing in the service takes that long, so a timeout means that the service hangs. */
 export const patience = 600_000
 
 export const gaveUp = "gave up"

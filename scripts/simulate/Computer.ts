@@ -1,4 +1,4 @@
-/** A computer that runs the service, with the world around it. It can lose power at any moment and then starts again. */
+/** A computer that runs the service, with the world around it. It can lose power at any moment, and then restarts. */
 import Sqlite from "better-sqlite3"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -44,7 +44,7 @@ export class Computer {
   log: (level: string, message: string) => void = () => {}
   /** The number of starts of the service. */
   lives = 0
-  /** The machine time of each life's end, by the number of the life. */
+  /** The machine time of each life's end, by life number. */
   readonly ends = new Map<number, number>()
   private pause = restartFirst
   private life: Life | undefined
@@ -157,7 +157,7 @@ export class Computer {
     this.file = this.storage.survive(this.file, join(this.folder, `life-${this.lives}`))
   }
 
-  /** Verifies the database and returns its faults. Call it after the service has ended. */
+  /** Verifies the database and returns its faults. Call it when the service is not running. */
   async look(): Promise<ReadonlyArray<string>> {
     const life: Life = { threads: this.threadsOf(), dead: false, ready: false, stopping: false }
     let found: ReadonlyArray<string> | undefined
@@ -226,7 +226,7 @@ export class Computer {
     return module.exports
   }
 
-  /** Creates the scheduler of a life. The seed determines the order of fibers. Fibers of a life that has ended do not run. */
+  /** Creates a life's scheduler. The seed determines the fiber order. Fibers of an ended life do not run. */
   private schedulerOf(life: Life) {
     const { machine } = this
     // As in production, a fiber runs until it has to wait or has run 2,048 operations.

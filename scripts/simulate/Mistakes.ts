@@ -1,5 +1,5 @@
 /**
- * Planted mistakes. Each switches off a guard in the service's code, only in the simulation's build (`Bundle`). The simulation must find it. Each
+ * Planted mistakes. Each disables a guard in the service's code, only in the simulation's build (`Bundle`). The simulation must detect it. Each
  * fragment must occur in its file exactly once (`test/simulation/Mistakes.test.ts`).
  */
 import type { Change } from "./Bundle.ts"
@@ -391,7 +391,7 @@ export const mistakes: ReadonlyArray<Mistake> = [
       "yield* Effect.void"
     ],
     ["people/mail/Outbox.ts", "yield* Delivery.endInterrupted(dependencies, now - attemptMax)", "yield* Effect.void"],
-    // Keep the outbox from waking for these emails as well.
+    // Keep the outbox from waking up for these emails too.
     [
       "people/mail/Outbox.ts",
       "AS due_at\n    FROM tollgate_mail_outbox WHERE status IN ('waiting', 'sending')",

@@ -1,4 +1,4 @@
-/** Computes the periods of budgets in UTC, independently of the service. */
+/** Computes budget periods in UTC, independently of the service. */
 import type { BudgetPeriod } from "./Story.ts"
 
 /** Returns the start of the period that contains this time. */

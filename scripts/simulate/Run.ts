@@ -1,4 +1,4 @@
-/** Runs one story from the start to the audit. A process can do this only once, because it replaces time and randomness permanently. */
+/** Runs one story, including the audit. A process can do this only once, because it replaces time and randomness permanently. */
 import { createHash } from "node:crypto"
 import { Auditor } from "./Auditor.ts"
 import { Computer } from "./Computer.ts"
@@ -17,7 +17,7 @@ export interface Outcome {
   readonly choices: number
   readonly lives: number
   readonly commits: number
-  /** How much time was simulated, in milliseconds. */
+  /** The simulated time in milliseconds. */
   readonly simulated: number
   /** How often each fault occurred during each kind of step. */
   readonly met: Readonly<Record<string, number>>
@@ -57,7 +57,7 @@ export const run = async (
   }
 }
 
-/** Waits before the next step. A step without a wait can overlap with the previous steps. */
+/** Waits before the next step. With a short wait, the step can overlap with previous steps. */
 const passed = async ({ machine }: Computer, wait: number): Promise<void> => {
   const turn = machine.turns + machine.random.below(wait < 5 ? 80 : 8)
   if (wait >= 5) await machine.run(() => false, wait)

@@ -21,7 +21,7 @@ import { sqliteFile } from "../../src/storage/database/Location.ts"
 
 export type World = Sandbox.Sandbox
 
-/** The initial credit is small, so some people use it up. */
+/** The initial credit is small, so some users exhaust it. */
 const prices = { default_new_credits: 0.04, default_registration_credits: 0.01 }
 
 export interface ServiceOptions {
@@ -32,7 +32,7 @@ export interface ServiceOptions {
   readonly port: number
   readonly log: (level: string, message: string) => void
   /**
-   * Called when the service is ready. `lapse` releases all open calls that are not held, as another node would after this node's lease has lapsed.
+   * Called when the service is ready. `lapse` releases all open calls without a hold, as another node would after this node's lease has lapsed.
    */
   readonly onReady: (lapse: () => void) => void
   /** Called when the process would end: the service did not start, failed or was shut down. */
@@ -110,7 +110,7 @@ export const start = ({
   return () => void Effect.runFork(Fiber.interrupt(fiber), { scheduler })
 }
 
-/** Creates the effect that ends every open call that is not held, as interrupted and free of charge. The call's host continues it. */
+/** Creates the effect that ends every open call without a hold, as interrupted and free of charge. The call's host continues it. */
 const lapsing = Effect.gen(function* () {
   const writer = yield* Writer
   const calls = yield* Calls.make

@@ -1,4 +1,4 @@
-/** Runs stories, each in a separate process, and shortens the failing ones. */
+/** Runs stories, each in a separate process, and shortens failing stories. */
 import { build } from "esbuild"
 import { spawn } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -11,7 +11,7 @@ import type { Change } from "./Bundle.ts"
 import type { Outcome } from "./Run.ts"
 import type { Story } from "./Story.ts"
 
-/** How long a story can run before it counts as an endless loop, in milliseconds of real time. Most stories take only seconds. */
+/** The story timeout, in milliseconds of real time. Most stories take only seconds. */
 const patience = 240_000
 
 export interface Builds {
@@ -52,7 +52,7 @@ export const prepare = async (mistakes: ReadonlyArray<Change> = []): Promise<Bui
     if (known !== undefined) writeFileSync(cacheOf(name), known)
   }
   const remove = () => {
-    // Only the first build's code is stored, because a build with mistakes is used only once.
+    // Cache only the first build's code, because a build with mistakes is used only once.
     for (const [name, text] of Object.entries(scripts))
       if (compiled.size < 3 && existsSync(cacheOf(name))) compiled.set(text, readFileSync(cacheOf(name)))
     rmSync(folder, { recursive: true, force: true })
@@ -93,7 +93,7 @@ const runIn = (folder: string, story: Story): Promise<Outcome> =>
     child.stdin.end(JSON.stringify(story))
   })
 
-/** Removes the subject of a finding, so that kinds of findings can be compared. */
+/** Replaces the ids, names and numbers in a finding, so that findings of the same kind are equal. */
 export const kindOf = (finding: string): string =>
   finding
     .replace(/\b[a-z]+_[0-9a-z]{10,}\b/g, "#")

@@ -1,6 +1,6 @@
 /**
- * A story is data generated from a seed: an array of timed actions and faults. Any subset of its steps is also a story, so failing stories can be
- * shortened.
+ * A story is data generated from a seed: an array of timed actions and faults. Any subsequence of its steps is also a story, so failing stories can
+ * be shortened.
  */
 import { random } from "./machine/Random.ts"
 import type { Random } from "./machine/Random.ts"
@@ -13,7 +13,7 @@ export type Manner =
   | { readonly kind: "cut" }
   /** The vendor ends its response midway, as if it were complete. */
   | { readonly kind: "stops" }
-  /** The vendor refuses the call. With `answers`, the body of the refusal looks like a normal response. */
+  /** The vendor rejects the call. With `answers`, the error's body looks like a normal response. */
   | { readonly kind: "refuses"; readonly status: number; readonly answers?: boolean }
   | { readonly kind: "absurd" }
   | { readonly kind: "uncounted" }
@@ -56,9 +56,9 @@ export type Deed =
       readonly leaves: Leaving | undefined
       /** Whether the request has an Idempotency-Key. */
       readonly keyed: boolean
-      /** Whether the request uses the key with a limit. */
+      /** Whether the request uses the key with a spending limit. */
       readonly limited: boolean
-      /** Set if the request uses the key for budgets or the key of a run. */
+      /** Set if the request uses the budget key or a run's key. */
       readonly under?: "key" | number
       /** The number of additional words in the prompt. The total number of words identifies the call. */
       readonly length: number
@@ -85,7 +85,7 @@ export type Deed =
       readonly do: "send"
       readonly who: number
       readonly to: number | "stranger"
-      /** `giftable` means all credit that can be sent, and `everything` means the entire balance, including credit that cannot be sent. */
+      /** `giftable` means all giftable credit, and `everything` means the entire balance. */
       readonly cents: number | "giftable" | "everything"
       readonly twice: boolean
       readonly leaves: Leaving | undefined
@@ -98,7 +98,7 @@ export type Deed =
       readonly card: "pm_card_visa" | "pm_card_declined"
       readonly threshold: number
       readonly manner: Manner
-      /** The request that triggers this behavior; by default the request for the settings. */
+      /** The request that triggers this behavior; by default, the settings request. */
       readonly at?: "settings" | "charge"
     }
   | {
@@ -117,7 +117,7 @@ export type Deed =
   | {
       readonly do: "budget"
       readonly who: number
-      /** The calls that the budget counts: the person's calls, or those with the key for budgets. */
+      /** The calls that the budget counts: all of the user's calls, or calls with the budget key. */
       readonly on: "tenant" | "key"
       readonly period: BudgetPeriod
       readonly limit: LimitOf
@@ -137,7 +137,7 @@ export type Deed =
       readonly wide: boolean
     }
   | { readonly do: "end"; readonly which: number }
-  /** A person reads a budget or a run. */
+  /** A user reads a budget or a run. */
   | { readonly do: "check"; readonly which: number }
   | { readonly do: "join"; readonly who: number }
   | { readonly do: "mail"; readonly manner: Manner }
@@ -150,7 +150,7 @@ export type Deed =
       readonly moment: "begin" | "statement" | "commit"
       readonly error: string
     }
-  /** The read connection fails, either once after a number of statements, or at every statement for some time. */
+  /** The read connection fails, either once after a number of statements or continuously for some time. */
   | { readonly do: "read"; readonly after: number; readonly millis: number; readonly error: string }
   | { readonly do: "hang"; readonly millis: number; readonly way: "to" | "from" }
   | { readonly do: "thread" }
@@ -194,8 +194,7 @@ const manner = (random: Random): Manner => {
 }
 
 /**
- * Selects a vendor's behavior in calls other than chat. It leaves out faults with a response body, because the simulation has no bodies for those
- * calls.
+ * Selects a vendor's behavior in calls other than chat. Omits faults with a response body, because the simulation has no bodies for those calls.
  */
 const plainManner = (random: Random): Manner => {
   const found = manner(random)
@@ -281,7 +280,7 @@ const run = (random: Random, who: number, more: Partial<Extract<Deed, { readonly
 
 const disk = (random: Random): Deed => {
   const moment = random.pick(["begin", "statement", "commit", "commit", "after_commit"] as const)
-  // A commit can be complete even though the disk reports a failure.
+  // A commit can succeed even though the disk reports a failure.
   const error = { error: moment === "after_commit" ? "SQLITE_IOERR_FSYNC" : random.pick(storageErrors) }
   return {
     do: "disk",
@@ -454,7 +453,7 @@ const deeds: ReadonlyArray<readonly [weight: number, make: (random: Random, peop
   ]
 ]
 
-/** Selects the weights for one story. The story has many steps of some kinds and none of others, so rare combinations occur too. */
+/** Selects the weights for one story. Some kinds of steps become frequent and others absent, so that rare combinations occur. */
 const weightsOf = (random: Random): ReadonlyArray<number> =>
   deeds.map(([weight], place) => weight * (place === 0 ? 1 : random.pick([0, 1, 1, 3])))
 
@@ -479,7 +478,7 @@ const mishap = (random: Random): Deed =>
   random.pick<Deed>([{ do: "crash" }, { do: "stop" }, { do: "thread" }, disk(random)])
 
 const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot> = [
-  // Several concurrent requests with one key need more than the key can spend.
+  // Several concurrent requests with one key exceed its spending limit.
   (random, who) =>
     Array.from({ length: 3 }, () => [
       random.below(3),
@@ -491,7 +490,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
         length: 250
       })
     ]),
-  // A person sends requests until the credit is used up. (The second person has little credit.)
+  // A user sends requests until the credit is exhausted. (The second user has little credit.)
   (random) =>
     Array.from({ length: 7 }, () => [
       random.pick([0, 800]),
@@ -556,7 +555,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
       [2_000, { do: "check", which: -1 }]
     ]
   },
-  // A used-up budget only notifies.
+  // An exhausted budget only notifies.
   (random, who) => [
     [
       0,
@@ -586,12 +585,12 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
       random.pick<Deed>([chat(random, who), sent(who, random, random.pick([2, "giftable"] as const))])
     ]
   ],
-  // A new person signs in with two browsers while the disk is slow.
+  // A new user signs in with two browsers while the disk is slow.
   (random) => [
     [0, { do: "hang", millis: random.pick([20, 2_000]), way: random.pick(["to", "to", "from"]) }],
     [0, { do: "join", who: 0 }]
   ],
-  // The processor refuses a charge, then the computer fails.
+  // The processor declines a charge, then the computer fails.
   (random, who) => [
     [
       0,
@@ -606,12 +605,12 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ],
     [random.pick([500, 2_500]), mishap(random)]
   ],
-  // A person tries to send credit that is reserved for a video.
+  // A user tries to send credit that is reserved for a video.
   (random, who) => [
     [0, { do: "media", who, seconds: 10, manner: { kind: "well" }, leaves: undefined }],
     [random.pick([0, 30, 300]), sent(who, random, random.pick([60, 60, "giftable", "everything"] as const))]
   ],
-  // Two people act on the same transfer at the same time, while another transfer is waiting.
+  // Two users act on the same transfer concurrently, while another transfer is pending.
   (random, who, people) => [
     [0, sent(who, random, 6, (who + 1) % people)],
     [500, sent(who, random, 1 + random.below(5), (who + 1) % people)],
@@ -639,7 +638,7 @@ const plots: ReadonlyArray<(random: Random, who: number, people: number) => Plot
     ]
     return [...bought, ...early, [900, sent(who, random, "giftable")], ...happens, ...told]
   },
-  // One event is delivered twice at the same time.
+  // One event is delivered twice concurrently.
   (random, who) => [
     [0, { do: "buy", who, credits: 5, manner: { kind: "well" } }],
     [900, delivered(-1)],
@@ -739,7 +738,7 @@ const sent = (
   to: number | "stranger" = random.chance(0.3) ? "stranger" : who + 1
 ): Deed => ({ do: "send", who, to, cents, twice: random.chance(0.2), leaves: undefined })
 
-/** Selects the wait before a step, in milliseconds. Half of the steps follow almost immediately. */
+/** Selects the wait before a step, in milliseconds. Half of the waits are shorter than 5 ms. */
 const wait = (random: Random): number =>
   random.chance(0.5) ? random.below(5) : random.chance(0.85) ? random.below(2_000) : random.below(60_000)
 

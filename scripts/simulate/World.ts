@@ -1,4 +1,4 @@
-/** The people of a story with their requests and responses, the outside world's records, and the implementation of each kind of step. */
+/** A story's users with their requests and responses, the outside world's records, and the implementation of each step. */
 import { createHmac } from "node:crypto"
 import { Budgets } from "./Budgets.ts"
 import type { Run } from "./Budgets.ts"
@@ -17,7 +17,7 @@ export interface Seen {
   /** The sandbox sets `aborted` if the service disconnected before the response was complete. */
   readonly note: { aborted: boolean }
   readonly manner: Manner
-  /** The number of the service's life during the call. */
+  /** The service's life number during the call. */
   readonly life: number
   readonly at: number
   /** The time of the call on the wall clock. */
@@ -34,9 +34,9 @@ export interface Person {
   key: string
   /** A key with a spending limit in USD. */
   limited: { readonly key: string; readonly id: string; most: number }
-  /** The key for budgets and runs; empty if the story has no budgets. */
+  /** The budget key, also used for runs; empty if the story has no budgets. */
   budgeted: { readonly key: string; readonly id: string }
-  /** When the person's removal from the team was acknowledged. */
+  /** When the user's removal from the team was acknowledged. */
   removed: number | undefined
 }
 
@@ -63,7 +63,7 @@ export interface Call {
   readonly asked: Array<Asked>
   /** The run that made the call, and its parents. */
   readonly runs: ReadonlyArray<Run>
-  /** Whether the call used the key for budgets or the key of a run. */
+  /** Whether the call used the budget key or a run's key. */
   readonly budgeted: boolean
   /** Whether the service may have deleted the Idempotency-Key. */
   old: boolean
@@ -115,7 +115,7 @@ export interface ProcessorEvent {
 }
 
 /**
- * The prices of a prompt token and a completion token in nano-USD, and a divisor of both. They give a call's expected cost independently of the
+ * The prices per prompt token and completion token in nano-USD, and their common divisor. They determine a call's expected cost independently of the
  * service.
  */
 const prices = {
@@ -133,7 +133,7 @@ export const priceOf = (model: keyof typeof prices, prompt: number, completion: 
 }
 
 const clientId = "sandbox-client"
-/** Returns how much credit each person buys, in USD. Most people have enough, but one person has little. */
+/** Returns how much credit a user buys, in USD. Most users have enough, but one has little. */
 const boughtBy = (place: number): number => (place === 1 ? 0.02 : 0.8)
 /** After a clock jump of this many milliseconds, the service may delete data that it stores for days. */
 const far = 7 * 86_400_000
@@ -147,8 +147,8 @@ export class World {
   readonly sent: Array<Sent> = []
   readonly reloading = new Map<Person, Reloading>()
   /**
-   * When the clock last jumped by at least `far`. The service may then have deleted events that were waiting for their payment, and emails that were
-   * due.
+   * When the clock last jumped by at least `far`. The service may then have deleted events that were waiting for their payment, and due
+   * emails.
    */
   farAt: number | undefined
   /** Whether the clock was set back. */
@@ -159,9 +159,9 @@ export class World {
   readonly budgets = new Budgets(this)
   /** When another host released the open calls. */
   readonly lapses: Array<number> = []
-  /** The tenant that the first person owns and the other people join. */
+  /** The tenant that the first user owns and the other users join. */
   team = { tenant: "", account: "" }
-  /** The operations that have not ended, by the number of their step. */
+  /** The open operations, by step number. */
   readonly open = new Map<number, string>()
   /** How often each fault occurred during each kind of step. */
   readonly met = new Map<string, number>()
@@ -293,13 +293,13 @@ export class World {
         `client disconnects ${heard.status === 0 ? "before" : "during"} the response`,
         path.split("?")[0]!.replace(/[a-z]+_[0-9a-z]{10,}/g, "#")
       )
-    // Known failures around the service have their own errors.
+    // Expected failures have specific errors.
     if (isOurs && heard.complete && heard.status === 500 && bodyOf(heard)?.code === "internal_error")
       this.findings.push(`an internal error was returned: ${path.split("?")[0]}`)
     return heard
   }
 
-  /** Sends a request as the person. If the token has expired, the person signs in again first. */
+  /** Sends a request as the user. Signs in again first if the token has expired. */
   async asPerson(who: Person, path: string, request: Request = {}): Promise<Heard> {
     const { machine } = this.computer
     if (machine.wall() - who.tokenAt > 1_800_000 || machine.wall() < who.tokenAt) await this.signIn(who)
@@ -353,7 +353,7 @@ export class World {
 
   // ---- set-up -----------------------------------------------------------------------------------------------------------
 
-  /** Signs people in, gives them keys and credit, and adds them to a team. No faults happen in the meantime. */
+  /** Signs users in, gives them keys and credit, and adds them to a team. No faults occur in the meantime. */
   async begin({ people, steps }: Story): Promise<void> {
     const hasBudgets = steps.some(({ deed }) => isOfBudgets(deed))
     await this.control("/webhooks", { hold: true })
@@ -645,7 +645,7 @@ export class World {
     return answers.map((heard) => said("a transfer", heard)).join(", ")
   }
 
-  /** Returns the amount in USD that the person can send, or the person's balance. Returns `undefined` if the request fails. */
+  /** Returns the user's giftable credit or entire balance in USD, or `undefined` if the request fails. */
   private async amountOf(who: Person, what: "giftable" | "everything"): Promise<number | undefined> {
     const heard = await this.asPerson(who, `/v1/tenants/${who.tenant}/billing`)
     if (!heard.complete || heard.status !== 200) return undefined
@@ -781,14 +781,14 @@ export class World {
     const { id } = person.limited
     if (id === "") return "there is no such key"
     const most = mills / 1_000
-    // The service may have stored the new limit regardless of the response, so spending is compared with the highest limit ever requested.
+    // The new limit may apply regardless of the response, so spending is compared with the maximum limit ever requested.
     person.limited.most = Math.max(person.limited.most, most)
     const path = `/v1/tenants/${person.tenant}/applications/${id}`
     return said("the limit", await this.asPerson(person, path, { method: "PATCH", json: { spending_limit_usd: most } }))
   }
 
   private async join(): Promise<string> {
-    // The person uses two browsers at the same time.
+    // The user uses two browsers concurrently.
     const who = this.newPerson(`Guest${++this.strangers}`)
     const other = this.newPerson(who.name)
     const signedIn = await Promise.all([this.signIn(who), this.signIn(other)])
@@ -830,7 +830,7 @@ const bodyBy: { readonly [Name in ProtocolName]: (deed: Of<"chat">, content: str
   })
 }
 
-/** Returns a request's token limit. The Responses protocol requires at least 16. */
+/** Returns a request's completion limit, if any. The Responses protocol requires at least 16 tokens. */
 export const limitIn = ({ limit, protocol }: Pick<Of<"chat">, "limit" | "protocol">): number | undefined =>
   limit !== undefined && protocol === "responses" ? Math.max(16, limit) : limit
 
@@ -846,7 +846,7 @@ export const modelEndpoints: ReadonlySet<string> = new Set(Object.values(endpoin
 
 const about = { about: { type: "noul", instructions: "Is it so?" } }
 
-/** Builds the request to each tool, with a name that identifies the call at the vendor. */
+/** Builders of each tool's request, with a name that identifies the call at the vendor. */
 const useOf: { readonly [Name in Tool]: (name: string) => { readonly path: string; readonly request: Request } } = {
   embeddings: (name) => ({
     path: "/v1/embeddings",
@@ -864,7 +864,7 @@ const useOf: { readonly [Name in Tool]: (name: string) => { readonly path: strin
   images: (name) => ({ path: "/v1/images/generations", request: { json: { prompt: name } } })
 }
 
-/** The endpoint of each tool in usage records, and the cost of one use in nano-USD. */
+/** Each tool's endpoint in usage records, and its cost per use in nano-USD. */
 export const toolCosts: { readonly [Name in Tool]: readonly [endpoint: string, cost: bigint] } = {
   embeddings: ["embeddings", 390n],
   rerank: ["rerank", 2_000_000n],
@@ -943,7 +943,7 @@ const figures = ({ deed }: Call, usage: object | undefined): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** Builds a Responses stream. Its last event repeats the answer with nine megabytes of additional data. */
+/** Builds a Responses stream. Its last event repeats the output with nine megabytes of additional data. */
 const longStream = ({ deed, words }: Call): object => {
   const tokens = Math.min(words, deed.limit ?? words, 10)
   const event = (type: string, more: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`
@@ -957,5 +957,5 @@ const longStream = ({ deed, words }: Call): object => {
   return { status: 200, headers: { "content-type": "text/event-stream" }, body: events.join("") }
 }
 
-/** Creates the source of randomness after the last step. It does not depend on any step. */
+/** Creates the source of randomness after the last step, independent of all steps. */
 export const endOf = (seed: string) => random(`end ${seed}`)

@@ -2,7 +2,7 @@
  * The simulation's command line: `npm run simulate -- ...`
  *
  * --seed S --steps N   runs the seed's story twice and prints its trace, which must be the same both times
- * --replay FILE        runs a stored story twice and prints its trace
+ * --replay FILE        runs a saved story twice and prints its trace
  * --minutes M          runs new seeds for this long, shortens the stories that fail, and counts faults by kind of step
  * --mistakes           plants each mistake and counts the steps until it is found; --only NAME,NAME selects mistakes;
  *                      --kept uses each mistake's stored short story (`mistakes.json`) instead of new stories
@@ -60,7 +60,7 @@ const twice = async (story: Story): Promise<boolean> => {
   return first.findings.length === 0 && first.digest === second.digest
 }
 
-/** Shortens a failing story, then stores and prints it. */
+/** Shortens a failing story, then saves and prints it. */
 const explain = async (story: Story, { findings }: Outcome, run: Builds["run"]): Promise<void> => {
   print(`\nSeed ${story.seed} fails:`)
   for (const finding of findings.slice(0, 10)) print(`  ${finding}`)
@@ -111,14 +111,14 @@ const forMinutes = async (minutes: number): Promise<boolean> => {
   return failed === 0
 }
 
-/** The short story that finds each planted mistake. */
+/** The short story that detects each planted mistake. */
 const kept = JSON.parse(readFileSync(join(import.meta.dirname, "mistakes.json"), "utf8")) as Readonly<
   Record<string, Story>
 >
 
 const storiesMax = Number(values.most)
 
-/** Returns how many of its steps a failing story needs in order to fail. */
+/** Returns after how many of its steps a failing story fails, by binary search. */
 const firstFailing = async (story: Story, findings: ReadonlyArray<string>, run: Builds["run"]): Promise<number> => {
   const kinds = new Set(findings.map(kindOf))
   let [least, most] = [1, story.steps.length]
@@ -139,7 +139,7 @@ interface Tried {
 
 const sentenceOf = ([first]: ReadonlyArray<string>): string => first!.split("\n")[0]!.slice(0, 120)
 
-/** Tries the stored story. Without the mistake, that story must have no findings. */
+/** Tries the mistake's saved story. Without the mistake, that story must have no findings. */
 const byKept = async (name: string, run: Builds["run"], runWithout: Builds["run"]): Promise<Tried> => {
   const story = kept[name]!
   const [{ findings }, without] = [await run(story), await runWithout(story)]

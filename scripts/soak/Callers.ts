@@ -1,7 +1,7 @@
 /**
  * Simulates callers, each with its own key and connection. Together they call at a given rate, and some calls are streams. One in twenty-five callers
- * disconnects early in half of its calls. All of these callers belong to one person, because the responses of the others are compared with the
- * records. An additional caller calls the vendor directly, between two writes to the disk, to measure the load of the machine.
+ * disconnects early in half of its calls. All of these callers belong to one user, because the other users' responses are compared with the
+ * records. An additional caller calls the vendor directly, between two disk writes, to measure the machine's load.
  */
 import { open } from "node:fs/promises"
 import { Agent, request } from "node:http"
@@ -19,7 +19,7 @@ export interface Seen {
 const streamed = 0.3
 const leaving = 0.5
 
-/** The time between two direct calls to the vendor, in milliseconds. */
+/** The interval between direct calls to the vendor, in milliseconds. */
 const directPause = 250
 const page = Buffer.alloc(4_096)
 
@@ -47,7 +47,7 @@ export class Callers {
     this.deployment = deployment
   }
 
-  /** Sets the calls per second of all callers together; `undefined` means as many as possible. */
+  /** Sets the total calls per second; `undefined` means as many as possible. */
   at(rate: number | undefined): void {
     this.rate = rate
   }

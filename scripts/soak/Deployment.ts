@@ -1,4 +1,4 @@
-/** Runs the service with a configuration file, on a folder that outlives its processes, with people and their keys. */
+/** Runs the service with a configuration file, users and their keys, on a folder that outlives its processes. */
 import Sqlite from "better-sqlite3"
 import { Effect, Exit, Scope } from "effect"
 import { rmSync, writeFileSync } from "node:fs"
@@ -12,7 +12,7 @@ export interface Deployment {
   readonly folder: string
   readonly people: ReadonlyArray<Person>
   readonly keys: ReadonlyArray<string>
-  /** The keys of callers that sometimes disconnect early. They are all of the last person's keys. */
+  /** The keys of callers that sometimes disconnect early: all of the last user's keys. */
   readonly leavers: ReadonlySet<string>
   /** The vendor's URL. */
   readonly vendor: string
@@ -20,7 +20,7 @@ export interface Deployment {
   readonly service: () => Service
   /** The file into which `Probe.cjs` writes the processes' memory. */
   readonly memory: string
-  /** Ends the process with this signal and starts another one. Returns the milliseconds until it is ready. */
+  /** Ends the process with this signal and starts another one. Returns the time until it is ready, in milliseconds. */
   readonly restart: (signal: "SIGTERM" | "SIGKILL") => Promise<number>
   /** Holds the write lock for this many milliseconds, as another program might. */
   readonly lock: (millis: number) => Promise<void>

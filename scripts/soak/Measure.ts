@@ -15,7 +15,7 @@ export const handlesOf = ({ process: { pid } }: Service): number => readdirSync(
 export const residentOf = ({ process: { pid } }: Service): number =>
   Number(/RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
-/** Returns the seconds of processor time that the process has used since it started. */
+/** Returns the process's CPU time since its start, in seconds. */
 export const secondsOf = ({ process: { pid } }: Service): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ", 2)[1]!.split(" ")
   // Linux counts in hundredths of a second.
@@ -28,7 +28,7 @@ interface Told {
   readonly retained: number
 }
 
-/** The number of threads in the service: the main thread and the writer's. */
+/** The number of threads in the service: the main thread and the writer thread. */
 const threadsMax = 2
 
 const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told> =>
@@ -40,7 +40,7 @@ const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told
         .filter((told) => told.pid === pid)
     : []
 
-/** Requests full collections and waits for them. Returns the MB that each thread of the process retains, main thread first. */
+/** Requests full collections and waits for them. Returns each thread's retained memory in MB, main thread first. */
 export const retainedOf = async (file: string, service: Service): Promise<ReadonlyArray<number>> => {
   const before = toldOf(file, service).length
   service.process.kill("SIGUSR2")

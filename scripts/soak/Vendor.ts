@@ -8,7 +8,7 @@ export interface Vendor {
   readonly close: () => void
 }
 
-/** The share of responses that fail in each way. */
+/** The share of each failure type in the responses. */
 const share = 0.015
 
 const usage = { prompt_tokens: 12, completion_tokens: 8, total_tokens: 20 }

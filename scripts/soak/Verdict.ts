@@ -1,6 +1,6 @@
 /**
- * Judges whether the measurements of a run are flat. Memory is measured after full collections, while no call is open, so it does not depend on the
- * load or on when V8 collects garbage. Its growth is the median of the slopes between any two samples (Theil-Sen), so outliers have little effect.
+ * Judges whether a run's measurements are flat. Memory is measured after full collections, while no call is open, so it does not depend on the
+ * load or on when V8 collects garbage. Its growth is the median slope between all pairs of samples (Theil-Sen), so outliers have little effect.
  */
 
 export interface Sample {
@@ -40,7 +40,7 @@ const slopeSamples = 6
 const slopeMinutes = 8
 
 /**
- * How much each measure may rise from the first third of the run to the last: by a factor plus a constant. Resident memory depends on the highest
+ * How much each measure may rise from the first third of the run to the last: by a factor plus a constant. Resident memory depends on the maximum
  * number of open calls and on V8. For latency, only the best sample of each third is compared, because other programs can only increase it.
  */
 const measures: ReadonlyArray<{
@@ -67,13 +67,13 @@ export const median = (all: ReadonlyArray<number>): number => {
   return (sorted[Math.ceil(half) - 1]! + sorted[Math.floor(half)]!) / 2
 }
 
-/** Returns the median of the slopes between any two points. */
+/** Returns the median of the slopes between all pairs of points. */
 export const slope = (points: ReadonlyArray<readonly [x: number, y: number]>): number =>
   median(points.flatMap(([x, y], i) => points.slice(i + 1).map(([x2, y2]) => (y2 - y) / (x2 - x))))
 
 const figure = (value: number): string => value.toFixed(Math.abs(value) < 10 ? 2 : 0)
 
-/** Checks the upper limits that apply to every run with this many callers, however short it is. */
+/** Checks the upper limits, which apply to runs of any length. */
 const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArray<Finding> => {
   const most = {
     retained: 100 + callers / 20,
@@ -104,7 +104,7 @@ const slopes = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
     }
   })
 
-/** Compares the last third of the run with the first one. */
+/** Compares the run's last third with its first third. */
 const thirds = (settled: ReadonlyArray<Sample>): ReadonlyArray<Finding> =>
   measures.flatMap(({ beside, factor, name, of, typical }) => {
     const values = settled.map(of).filter((value) => value !== undefined)

@@ -3,12 +3,12 @@
  *
  * --minutes M      how long to run (60); requires a build (`npm run build`)
  * --callers N      number of callers, each with its own key and connection (1,000)
- * --rate R         calls per second; by default, half of the highest possible rate
+ * --rate R         calls per second; by default, half of the maximum rate
  * --lives A,B,C    relative lengths of the process's lives, separated by restarts
  * --snapshots A,B  writes heap snapshots of the main thread at these minutes of each life, and prints their paths
  *
  * In the meantime, a provider sometimes fails, some callers disconnect early, and another program holds the write lock for three seconds. The process
- * is ended and restarted, alternately by SIGTERM and SIGKILL. A life is the time between two restarts. Each line covers an interval and states the
+ * is ended and restarted, alternately by SIGTERM and SIGKILL. A life is the time between restarts. Each line covers an interval and lists the
  * callers' observations and the process's resource use. There are two figures for memory: the resident size, and the heaps of the main thread and the
  * writer after full collections. For the latter, new calls pause for some seconds. At the end, every acknowledged call must be recorded, nothing may
  * be reserved or open, `tollgate verify` must succeed, and memory, handles, SQLite's log and latency must be flat (`Verdict`). Direct calls to the
@@ -46,17 +46,14 @@ const interval = isShort ? 10 : 60
 /** The share of the run that each life gets. In a long run, the middle life gets half of the time, to reveal slow growth. */
 const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",").map(Number)
 
-/** The interval of a life during which the database is locked. The next constant is the duration of the lock, in milliseconds. */
+/** The interval of a life in which the database is locked. The next constant is the lock duration in milliseconds. */
 const lockedIn = 2
 const locked_ms = 3_000
 
-/**
- * The distance between two intervals in which new calls pause until no call is open. They also pause in the last interval of a life. Memory is then
- * measured.
- */
+/** In every `restedEach`th interval and a life's last one, new calls pause until no call is open, and memory is measured. */
 const restedEach = 2
 
-/** How long the vendor keeps idle connections open, in milliseconds. Some of these connections are this script's own. */
+/** How long the vendor keeps idle connections open, in milliseconds. Some of these connections belong to this script. */
 const idle_ms = 90_000
 const idleMax = 16
 
@@ -98,7 +95,7 @@ const unquiet = async (): Promise<ReadonlyArray<string>> => {
   return gauges.flatMap((name) => (metric(text, name) === 0 ? [] : [`${name} is ${metric(text, name)} at rest`]))
 }
 
-/** Waits for a condition, for at most this many milliseconds. */
+/** Waits until a condition holds or `millis` have passed. */
 const becomes = async (is: () => Promise<boolean>, millis: number): Promise<void> => {
   const until = performance.now() + millis
   while (!(await is()) && performance.now() < until) await pause(250)
@@ -151,7 +148,7 @@ const sample = async (life: number, bornAt: number, isRested: boolean): Promise<
     booksOf(service).toFixed(0),
     others.join(", ")
   ])
-  // Discard the callers' observations during the collections.
+  // Discard the callers' observations from the collections.
   callers.take()
   seconds = secondsOf(service)
   seenAt = performance.now()
@@ -177,7 +174,7 @@ const rest = async (): Promise<ReadonlyArray<string>> => {
   await becomes(async () => (await unquiet()).length === 0, 60_000)
   wrong.push(...(await unquiet()), ...deployment.faults())
   let recorded = 0
-  // Use one key of each person, except the person whose callers disconnect early.
+  // Use one key of each user, except the user whose callers disconnect early.
   for (const key of deployment.keys.slice(0, deployment.people.length - 1)) {
     const path = "/v1/usage?start_time=2020-01-01T00:00:00Z&end_time=2100-01-01T00:00:00Z"
     recorded += (await service.call(path, { token: key })).body.successful_requests
@@ -195,7 +192,7 @@ const rest = async (): Promise<ReadonlyArray<string>> => {
   return wrong
 }
 
-/** Measures the highest rate and returns half of it, in calls per second. */
+/** Measures the maximum rate and returns half of it, in calls per second. */
 const half = async (): Promise<number> => {
   await pause(3_000)
   callers.take()

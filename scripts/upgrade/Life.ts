@@ -1,11 +1,11 @@
 /**
- * Uses a deployment briefly over HTTP, in a way that works with any version: people, keys, calls, purchases, transfers, a team. Also records each
- * person's responses. Every later version must repeat them.
+ * Uses a deployment briefly over HTTP, in a way that works with any version: users, keys, calls, purchases, transfers, a team. Also records each
+ * user's responses, which all later versions must reproduce.
  */
 import { lettersTo } from "../../test/support/mail.ts"
 import type { Answer, Call, Person, Service } from "../../test/support/Service.ts"
 
-/** The time of this use. A test sets its clock to that day. */
+/** The time of this use. The upgrade tests set their clock to it. */
 export const year = Date.UTC(2050, 5, 15, 12)
 
 export interface Figures {
@@ -15,7 +15,7 @@ export interface Figures {
   readonly at: string
   readonly people: Readonly<Record<string, Person & { readonly key: string }>>
   readonly team_id: string
-  /** The body of each response, with the person and the path of its request. */
+  /** The body of each response, with its request's user and path. */
   readonly answers: ReadonlyArray<{ readonly who: string; readonly path: string; readonly body: unknown }>
 }
 
@@ -42,7 +42,7 @@ const until = async (is: () => Promise<boolean>): Promise<void> => {
   }
 }
 
-/** Uses the deployment, and returns the people and their team. */
+/** Uses the deployment and returns the users and their team. */
 export const lead = async (service: Service): Promise<{ cast: Cast; team_id: string }> => {
   await service.control("/clock", { advance_ms: year - Date.now() })
   const person = async (name: string) => {
@@ -113,7 +113,7 @@ const send = async (service: Service, { ada, bob, grace }: Cast): Promise<void> 
   await sent("nobody.yet@example.com", 0.25)
 }
 
-/** Waits for the email with a team's invitation and returns its token. */
+/** Waits for an email with a team invitation and returns the token. */
 const invitationTo = async (service: Service, email: string): Promise<string> => {
   let token: string | undefined
   await until(async () => {
@@ -156,7 +156,7 @@ const configure = async (service: Service, { tenant_id, token }: Person): Promis
   })
 }
 
-/** Waits until all emails have been sent and no credit is reserved. */
+/** Waits two seconds for pending emails, and then until no credit is reserved. */
 const isQuiet = async (service: Service): Promise<void> => {
   await pause(2_000)
   await until(async () => !/^tollgate_reserved_usd (?!0$)/m.test((await service.call("/metrics")).body as string))
@@ -188,7 +188,7 @@ const ofTeam = (team_id: string): ReadonlyArray<string> => [
   `/v1/tenants/${team_id}/usage/team?start_date=2050-06-01&end_date=2050-06-30&rollup=daily`
 ]
 
-/** Collects the responses that each person gets. */
+/** Collects each user's responses. */
 export const shown = async (
   service: Service,
   cast: Figures["people"],

@@ -48,7 +48,7 @@ const build = (): string => {
 const packed = (bytes: Buffer): Buffer =>
   brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 22 } })
 
-/** Uses the sandbox of that build, then stops the service. */
+/** Uses that build's sandbox, then stops the service. */
 const live = async (
   folder: string,
   env: Record<string, string>

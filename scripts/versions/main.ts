@@ -1,8 +1,8 @@
 /**
  * `npm run test:nodes [-- VERSION ...]` checks this checkout on other versions of Node.js, on Linux. Without a version, it checks the oldest that
  * `engines` permits and the newest of each supported line. Each version gets a copy of the checkout in `.nodes/`, with its own SQLite driver, which is
- * compiled there once. The packages are hard links. In each copy, the script builds `dist/`, does the README's first steps, and runs some tests. Prints
- * one line for each step, and exits with 1 if a step failed.
+ * compiled there once. The packages are hard links. In each copy, the script builds `dist/`, does the README's first steps, and runs some tests. It
+ * prints one line per step, and exits with 1 if a step fails.
  */
 import { execFileSync, spawn } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -15,7 +15,7 @@ import { freePort } from "../bench/processes.ts"
 
 const versions = ["20.12.2", "22.23.3", nodeVersion, "26.10.0"]
 
-/** Files that use what differs between versions: the driver, threads, HTTP, streams, cryptography, dates and processes. */
+/** Tests of features that differ between versions: the driver, threads, HTTP, streams, cryptography, dates and processes. */
 const tests = [
   "test/bundle.test.ts",
   "test/storage/Lock",
@@ -37,7 +37,7 @@ const tests = [
   "test/e2e/Process.test.ts"
 ]
 
-/** The longest that a step may take, in milliseconds. On a quiet machine, none takes a minute. */
+/** The step timeout in milliseconds. On an idle machine, no step takes a minute. */
 const stepMax = 900_000
 
 interface Copy {
@@ -48,7 +48,7 @@ interface Copy {
 
 const hashOf = (file: string): string => createHash("sha256").update(readFileSync(file)).digest("hex")
 
-/** Copies the packages of this checkout and compiles the SQLite driver for the version, unless that has been done for the same lockfile. */
+/** Links this checkout's packages and compiles the SQLite driver for the version, unless already done for the same lockfile. */
 const install = (folder: string, version: string, headers: string): void => {
   const stamp = join(folder, "installed")
   const lockfile = hashOf(join(root, "package-lock.json"))
@@ -59,7 +59,7 @@ const install = (folder: string, version: string, headers: string): void => {
   mkdirSync(folder, { recursive: true })
   const modules = join(folder, "node_modules")
   execFileSync("cp", ["-al", join(root, "node_modules"), modules])
-  // Caches are written in place, which would change the linked originals too.
+  // Remove caches, because writing them in place would change the linked originals too.
   for (const name of [".cache", ".vite", ".vitest", "better-sqlite3/build"])
     rmSync(join(modules, name), { recursive: true, force: true })
   console.log(`compiling the SQLite driver for Node.js ${version}`)
@@ -70,7 +70,7 @@ const install = (folder: string, version: string, headers: string): void => {
   writeFileSync(stamp, lockfile)
 }
 
-/** Copies the files of this checkout that git does not ignore, as they are now. */
+/** Copies this checkout's current files, except those that git ignores. */
 const copySources = (folder: string): void => {
   for (const name of ["src", "test", "scripts", "dist", "data"])
     rmSync(join(folder, name), { recursive: true, force: true })
@@ -95,7 +95,7 @@ const copyOf = (version: string): Copy => {
   return { folder, node: join(runtime, "bin", "node"), env }
 }
 
-/** Runs a command of the copy. Returns its output and fails with the end of it. */
+/** Runs a command in the copy and returns its standard output. If it fails, throws an error with the last 4,000 characters of output. */
 const run = (copy: Copy, command: string, args: ReadonlyArray<string>): string => {
   try {
     return execFileSync(command, args, {
@@ -112,7 +112,7 @@ const run = (copy: Copy, command: string, args: ReadonlyArray<string>): string =
   }
 }
 
-/** Runs `npm start`'s command on an empty folder and then each `curl` line that it prints. It must end with 0. */
+/** Runs `npm start`'s command on an empty folder and then each `curl` command that it prints. The service must exit with 0. */
 const firstSteps = async (copy: Copy): Promise<void> => {
   const { start } = (
     JSON.parse(readFileSync(join(copy.folder, "package.json"), "utf8")) as { scripts: { start: string } }

@@ -22,7 +22,7 @@ const Providers = Schema.Struct({
   sandbox: Schema.Boolean
 }).annotations({ identifier: "ConsoleProviders" })
 
-/** `tenant_id` must be one of the user's tenants. It defaults to the tenant requested last. `code` comes from a single-use console link. */
+/** `tenant_id` must be one of the user's tenants. The default is the last requested tenant. `code` comes from a single-use console link. */
 export const SessionRequest = Schema.Struct({
   tenant_id: Schema.optional(TenantId),
   code: Schema.optional(Schema.String.pipe(Schema.maxLength(200)))

@@ -1,4 +1,4 @@
-/** Reads the JSON body of requests from the console's own page. */
+/** Decodes the JSON bodies of requests from the console's page. */
 import type { HttpServerRequest } from "@effect/platform"
 import { Effect, Schema } from "effect"
 import { parse } from "../http/transport/Json.ts"
@@ -7,7 +7,7 @@ import { InvalidRequest } from "../kernel/InvalidRequest.ts"
 
 /**
  * Returns a function that decodes a request's body. It fails with `UnsupportedMediaType` unless the request declares JSON, and with `InvalidRequest`
- * if the body does not match.
+ * if the body does not match the schema.
  */
 export const reading = <A, I>(schema: Schema.Schema<A, I>) => {
   const decode = Schema.decodeUnknown(schema, { onExcessProperty: "ignore" })

@@ -26,7 +26,7 @@ import { ConsoleSettings } from "./Settings.ts"
 type Request = HttpServerRequest.HttpServerRequest
 
 const readRequest = reading(SessionRequest)
-/** The response to a request without a session cookie. It is a 204, because browsers log every 4xx as an error. */
+/** The response to a request without a session cookie: a 204, because browsers log every 4xx as an error. */
 const noSession = HttpServerResponse.empty({ status: 204, headers: { "cache-control": "no-store" } })
 
 const encodeToken = Schema.encodeSync(ConsoleToken)
@@ -49,7 +49,7 @@ export const ConsoleHttp = HttpApiBuilder.group(
 
     const whenServed = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
 
-    /** Returns the session cookie. Refuses requests that the console's own page did not send, and applies the rate limit for tokens. */
+    /** Returns the session cookie, if any. Rejects cross-origin requests and applies the token rate limit. */
     const ownCookie = (request: Request) =>
       whenServed.pipe(
         Effect.zipRight(sameOrigin(request, service.public_url)),

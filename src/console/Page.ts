@@ -1,5 +1,5 @@
 /**
- * The console's built files, with their content types and precompressed encodings. Every other path outside `assets/` gets `index.html`, because the
+ * The console's built files, with their content types and precompressed encodings. Any other path outside `assets/` returns `index.html`, because the
  * page does its own routing. The `<base>` of `index.html` is set to the console's path, which is not known at build time.
  */
 import { Effect } from "effect"
@@ -9,7 +9,6 @@ import { brotliCompress, gzip } from "node:zlib"
 import type { Encoding } from "../http/transport/Encodings.ts"
 import * as PageFiles from "./PageFiles.ts"
 
-/** A file, ready to send. */
 export interface PageFile {
   readonly type: string
   readonly bytes: Buffer
@@ -22,8 +21,8 @@ export interface PageFile {
 
 export interface Page {
   /**
-   * Returns the file in the first of these encodings that exists, or else uncompressed. `path` is relative to the page's root. An unknown path gets
-   * `index.html`, but an unknown path below `assets/`, such as an asset of an earlier build, gets `undefined`.
+   * Returns the file in the first available encoding, or uncompressed if none is available. `path` is relative to the page's root. An unknown path
+   * returns `index.html`. An unknown path below `assets/`, such as an earlier build's asset, returns `undefined`.
    */
   readonly find: (path: string, encodings: ReadonlyArray<Encoding>) => Promise<PageFile | undefined>
 }
@@ -52,7 +51,7 @@ const typeOf = (path: string): string => types[path.slice(path.lastIndexOf(".") 
 
 const etagOf = (bytes: Buffer): string => `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`
 
-/** Loads the page for a console at the path `base`, such as `/console/`. Returns `undefined` if the page was not built. */
+/** Loads the page for a console served at the path `base`, such as `/console/`. Returns `undefined` if the page was not built. */
 export const load = (base: string): Effect.Effect<Page | undefined> =>
   Effect.promise(async () => {
     const names = new Set(await PageFiles.list())

@@ -1,4 +1,4 @@
-/** Lists and reads the files of the built page in `dist/console`, next to the bundle. The single executable replaces this module. */
+/** Lists and reads the built page's files in `dist/console`, next to the bundle. The single executable replaces this module. */
 import { readdir, readFile } from "node:fs/promises"
 
 const place = (module: string): string => {

@@ -1,5 +1,5 @@
 /**
- * Serves the console's page over HTTP, and redirects `/` and links in emails.
+ * Serves the console's page over HTTP, and redirects `/` and email links.
  *
  * Where the specification is silent:
  * - `/` redirects browsers to the console and other clients to the documents.
@@ -26,8 +26,8 @@ const notBuilt: Reply.Reply = {
 }
 
 /**
- * Serves `/`, the links in emails, `/console` and all paths below `/console`. If the console is off, serves only `/`. `prefix` is the prefix of the
- * service's routes.
+ * Serves `/`, the email links, `/console` and all paths below `/console`. If the console is off, serves only `/`. `prefix` is the service's route
+ * prefix.
  */
 export const page = (prefix: "" | `/${string}`) =>
   HttpApiBuilder.Router.use((router) =>
@@ -45,7 +45,7 @@ export const page = (prefix: "" | `/${string}`) =>
       }
 
       let loaded: Page.Page | undefined
-      // Until the page has been built, each request looks for its files again.
+      // Until the page has been built, each request tries to load it.
       const current = Effect.suspend(() =>
         loaded === undefined
           ? Effect.tap(Page.load(`${root}/console/`), (page) => Effect.sync(() => (loaded = page)))
@@ -64,7 +64,7 @@ export const page = (prefix: "" | `/${string}`) =>
     })
   )
 
-/** The links in emails. `name` is the token's name in the fragment. */
+/** The email links. `name` is the token's parameter in the fragment. */
 const letters = [
   { path: "/transfer-invites/:token", name: "transfer" },
   { path: "/invites/:token", name: "team" }
@@ -94,7 +94,7 @@ const pathOf = (url: string): string => {
   }
 }
 
-/** Headers that allow scripts, styles and requests only from the page's own origin. Images and media may also be the page's own `blob:` URLs. */
+/** Headers that restrict scripts, styles and requests to the page's origin. Images and media may also come from `blob:` URLs. */
 const security: Readonly<Record<string, string>> = {
   "content-security-policy": [
     "default-src 'self'",

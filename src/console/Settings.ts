@@ -2,7 +2,7 @@
 import { Context, Layer, Schema } from "effect"
 
 const Console = Schema.Struct({
-  /** If `false`, nothing is served below `/console`. */
+  /** Set to `false` to turn the console off. */
   enabled: Schema.optionalWith(Schema.Boolean, { default: () => true })
 })
 

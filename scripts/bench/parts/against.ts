@@ -1,5 +1,5 @@
-// Drives two builds of the service in turns of one second and prints the effect of a change as ratios. Ratios of adjacent turns are stable within two
-// or three percent. Absolute figures can change by half from one minute to the next.
+// Drives two builds of the service in turns of one second and prints the effect of a change as ratios. Ratios of adjacent turns vary by two or three
+// percent, whereas absolute figures can change by half from one minute to the next.
 import { join } from "node:path"
 import type { ChildProcess } from "node:child_process"
 import type { Workload } from "../calls.ts"
@@ -28,7 +28,7 @@ const compare = async (
   for (const seconds of [warmup, warmup / 2]) for (const one of [a, b]) await drive(load, one, workload, { seconds })
   const runs = { a: [] as Array<Run>, b: [] as Array<Run> }
   for (let pair = 0; pair < pairs; pair++) {
-    // The order is A B, then B A, so drift of the machine affects both equally.
+    // Alternate between A B and B A, so that the machine's drift affects both equally.
     const turns = [[a, runs.a] as const, [b, runs.b] as const]
     for (const [one, into] of pair % 2 === 0 ? turns : turns.toReversed()) {
       into.push(await drive(load, one, workload, { seconds: 1 }))
@@ -51,7 +51,7 @@ const row = (name: string, { a, b }: Compared): ReadonlyArray<string> => {
   ]
 }
 
-/** Compares two builds. A is the main file `other`, B is the service under test. */
+/** Compares two builds: A is the main file `other`, and B is the service under test. */
 export const runAgainst = async (bench: Bench, other: string, workloads: ReadonlyArray<Workload>): Promise<void> => {
   const { cores, directory, options } = bench
   const { load, outside, upstream } = await startOutside(cores)

@@ -39,10 +39,10 @@ const run = async (bench: Bench): Promise<void> => {
   await budgets(bench)
 }
 
-/** Each of these budgets limits USD, tokens, requests and open calls. */
+/** The periods of the six budgets. Each budget limits USD, tokens, requests and open calls. */
 const periods = ["month", "minute", "hour", "day", "week", "total"]
 
-/** Compares three callers of one service: without a budget, with one budget and with six. */
+/** Compares three callers of one service: one without budgets, one with one budget and one with six. */
 const budgets = async (bench: Bench): Promise<void> => {
   const { cores, options, results } = bench
   const { load, outside } = await bench.world()

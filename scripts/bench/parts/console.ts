@@ -15,18 +15,18 @@ import { startOutside } from "../world.ts"
 const hour = 3_600_000
 const day = 24 * hour
 const members = 200
-/** Reloads per view, after the first load. */
+/** The number of reloads per view, after the first load. */
 const readings = 5
 
 interface View {
   readonly name: string
   /** The credential that the queries use. */
   readonly by: "person" | "operator"
-  /** The queries that the view sends concurrently on opening. A path with the prefix `POST ` is sent as a POST. */
+  /** The view's initial queries, sent concurrently. A path with the prefix `POST ` is sent as a POST. */
   readonly asks: ReadonlyArray<string>
 }
 
-/** The queries of the page shell. Every person's view sends them too. */
+/** The page shell's queries, part of each user view. */
 const shell = ["/v1/me", "/v1/me/memberships", "/v1/notifications?per_page=1"]
 
 const span = (days: number, step: number): readonly [start: string, end: string] => {
@@ -163,7 +163,7 @@ const asking =
     const [method, path] = ask.startsWith("POST ") ? ["POST", ask.slice(5)] : ["GET", ask]
     const asked = () =>
       fetch(`http://127.0.0.1:${port}${path}`, { method, headers: { authorization: `Bearer ${tokens[by]}` } })
-    // Retries once, because the service may have closed an idle connection.
+    // Retry once, because the service may have closed an idle connection.
     const answer = await asked().catch(asked)
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${ask} returned ${answer.status}: ${text.slice(0, 300)}`)
@@ -172,7 +172,7 @@ const asking =
 
 type Ask = ReturnType<typeof asking>
 
-/** Returns the milliseconds until all of a view's responses have arrived. */
+/** Returns the time until all of a view's responses have arrived, in milliseconds. */
 const timeOf = async (ask: Ask, { asks, by }: View): Promise<number> => {
   const began = performance.now()
   await Promise.all(asks.map((one) => ask(by, one)))
@@ -217,7 +217,7 @@ const untilStopped = async (signal: AbortSignal, look: () => Promise<unknown>): 
   while (!signal.aborted) await look()
 }
 
-/** Measures the latency of calls alone, then while a client repeatedly reads each of these views, and then alone again. */
+/** Measures the latency of calls: first alone, then while a client repeatedly reads each of these views, and finally alone. */
 const timeCalls = async (
   bench: Bench,
   load: ChildProcess,

@@ -15,7 +15,7 @@ import { cpu, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
 const day = 86_400_000
-/** The database is copied after these numbers of calls, and at the end. A single run can then compare the cost of charges. */
+/** The call counts after which the database is copied, in addition to the end, so that a single run can compare the cost of charges. */
 const copiesAt = [10_000, 1_000_000]
 const readings = 15
 
@@ -27,7 +27,7 @@ interface View {
   readonly sorted: boolean
 }
 
-/** Returns views filtered or grouped by a tag, by any value of that tag, and by an end user. */
+/** Returns views that filter or group by a tag, an end user or a model. */
 const labelledViews = (usage: string, labels: number): ReadonlyArray<View> => {
   const one = Math.floor(labels / 2)
   const [from, to] = [30, 0].map((days) => new Date(Date.now() - days * day).toISOString())
@@ -69,7 +69,7 @@ const viewsOf = (
       sorted(`records by ${field}`, `${usage}?sort=${field}`),
       sorted(`records by ${field}, least first`, `${usage}?sort=${field}&direction=asc`)
     ]),
-    // Only the first 20,000 sorted records can be read by page number.
+    // Only the first 20,000 sorted records are available by page number.
     sorted("records by cost, page 400", `${usage}?sort=cost&page=${Math.min(400, pages)}`),
     sorted("records by cost, by cursor", `${usage}?sort=cost&cursor=${encodeURIComponent(sortedCursor)}`),
     sorted("records by cost, of 30 days", `${usage}?sort=cost&start_date=${ago(60)}&end_date=${ago(30)}`),

@@ -1,5 +1,5 @@
-// Prompts and answers of 30 MB beside short calls, in every protocol, and the largest requests and answers of the other routes: the longest time that
-// the main thread is busy without a pause, and the latency of the short calls.
+// Prompts and responses of 30 MB beside short calls, in every protocol, and the largest requests and responses of the other routes: how long the main
+// thread's event loop is blocked at most, and the latency of the short calls.
 import { existsSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { chatCalls, models } from "../calls.ts"
@@ -11,9 +11,9 @@ import type { ClientProtocol, Content, VendorProtocol } from "../large.ts"
 import { ask, root, sleep, startPart, stop } from "../processes.ts"
 import { startOutside } from "../world.ts"
 
-/** The rate of the short calls, per second. A slower machine needs a lower one. `BENCH_LARGE_CASES` selects cases by parts of their names (`a;b`). */
+/** Short calls per second. A slower machine needs a lower rate. `BENCH_LARGE_CASES` selects cases by parts of their names (`a;b`). */
 const rate = Number(process.env["BENCH_LARGE_RATE"] ?? 1_000)
-/** How many large calls follow each other. */
+/** The number of consecutive large calls. */
 const times = 2
 
 interface Case {
@@ -25,14 +25,14 @@ interface Case {
 
 const pathOf = { chat: "/v1/chat/completions", messages: "/v1/messages", responses: "/v1/responses" } as const
 
-/** A large prompt of a client's protocol for a vendor's protocol, with a short answer. */
+/** A large prompt in the client's protocol for the vendor's protocol, with a short response. */
 const prompt = (client: ClientProtocol, vendor: VendorProtocol, content: Content): Case => ({
   name: `prompt, ${content}: ${client}${client === vendor ? "" : ` to ${vendor}`}`,
   path: pathOf[client],
   body: () => promptOf(client, content, `small-${vendor}`)
 })
 
-/** A short prompt with a large answer. */
+/** A short prompt with a large response. */
 const answer = (client: ClientProtocol, vendor: VendorProtocol, content: "text" | "many"): Case => ({
   name: `answer, ${content}: ${client}${client === vendor ? "" : ` from ${vendor}`}`,
   path: pathOf[client],
@@ -70,7 +70,7 @@ const form = (fields: Readonly<Record<string, string>>, file: string, bytes: () 
 }
 const image = () => Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), Buffer.alloc(18_000_000, "noise")])
 
-/** The routes that are not calls of the three client protocols, with their largest bodies or answers. */
+/** The routes outside the three client protocols, with their largest bodies or responses. */
 const others: ReadonlyArray<Case> = [
   ...(["file", "text", "many"] as const).map((content) => ({
     name: `prompt, ${content}: count_tokens`,
@@ -235,7 +235,7 @@ interface Loop {
   readonly over: ReadonlyArray<number>
 }
 
-/** Reads the event loop's figures since the last reading. */
+/** Reads the event loop's measurements since the previous reading. */
 const loopOf = async (pid: number, file: string): Promise<Loop> => {
   rmSync(file, { force: true })
   process.kill(pid, "SIGUSR2")

@@ -1,5 +1,5 @@
-// Measures the log of charges without HTTP, on SQLite and on PostgreSQL: charges with the log and without it, the size of the log per entry, and the
-// time to build the log of a ledger that has none yet.
+// Measures the charge log without HTTP, on SQLite and on PostgreSQL: charges with and without the log, the log's size per entry, and the time to
+// build the log of a ledger that has none yet.
 import { chmodSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { startServer } from "../../../test/support/postgres.ts"
@@ -13,15 +13,15 @@ import { median, quantile } from "../numbers.ts"
 import { ask, cpu, startPart, stop } from "../processes.ts"
 import { createDatabase, serverCpu } from "../server.ts"
 
-/** The number of entries in the target for building the log. */
+/** The number of entries in the log-building target. */
 const entriesOfTarget = 5_000_000
 
-/** An engine: its name in the tables, and what it needs to open a database. */
+/** A database engine, with its name in the tables. */
 interface Engine {
   readonly title: string
-  /** The core of the process; `undefined` if the process shares all cores with a server. */
+  /** The process's core; `undefined` if the process shares all cores with a server. */
   readonly core: string | undefined
-  /** Creates a database. Returns its file or its URL. */
+  /** Creates a database and returns its file or URL. */
   readonly create: (name: string) => Promise<string>
   readonly serverCpu: () => number
 }
@@ -82,7 +82,7 @@ const startLogged = async ({ directory, options }: Bench, engine: Engine, name: 
       const logged = await order<Logged>({ log: true })
       return { ...logged, cpu: (cpu(child.pid!) + engine.serverCpu() - before) / logged.entries }
     },
-    /** Ends the process. The ledger must have one entry per charge and per account, and `verify` must find nothing. */
+    /** Ends the process. Throws unless the ledger has one entry per charge and per account and `verify` finds nothing. */
     end: async (isLogged: boolean): Promise<Size> => {
       const size = await order<Size>({ size: true })
       const due = made + manyCallers
@@ -116,7 +116,7 @@ interface Compared {
   readonly size: Size
 }
 
-/** Charges two databases in alternated rounds: one whose entries are added to the log meanwhile, and one without a log. */
+/** Charges two databases in alternated rounds: one with a concurrent log, and one without a log. */
 const compare = async (bench: Bench, engine: Engine): Promise<Compared> => {
   const { options, results } = bench
   const sides = await Promise.all(
@@ -145,7 +145,7 @@ const compare = async (bench: Bench, engine: Engine): Promise<Compared> => {
   return { engine, off, on, size: await on.process.end(true) }
 }
 
-/** The ratios of the rates with and without the log, round by round. */
+/** The ratio of the rates with and without the log in each round. */
 const ratios = ({ off, on }: Compared): ReadonlyArray<number> => on.rates.map((rate, i) => rate / off.rates[i]!)
 
 const printCharges = ({ results }: Bench, compared: ReadonlyArray<Compared>): void => {

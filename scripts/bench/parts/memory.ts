@@ -6,7 +6,7 @@ import type { Bench, Part } from "../frame.ts"
 import { memory as residentOf, sleep } from "../processes.ts"
 import { openWorld } from "../world.ts"
 
-/** The time that the service gets to collect the garbage from its startup, in milliseconds. */
+/** How long the service has to collect its startup garbage, in milliseconds. */
 const restMs = 20_000
 const loadSeconds = 8
 

@@ -1,4 +1,4 @@
-// Measures the memory per stream and of the entire process, with 10,000 open streams that each receive a chunk every two seconds.
+// Measures memory per stream and per process, with 10,000 open streams that each receive a chunk every two seconds.
 import { readFileSync } from "node:fs"
 import { chatCalls, trickleEvery, trickling } from "../calls.ts"
 import { drive, inUnit, print, say, table, titles } from "../frame.ts"
@@ -10,7 +10,7 @@ import type { World } from "../world.ts"
 const wanted = 10_000
 /** The number of streams started per second. */
 const beginning = 2_000
-/** How long all streams have been open when memory is measured, in milliseconds. */
+/** How long all streams are open before memory is measured, in milliseconds. */
 const holdMs = 16_000
 
 /** Returns the maximum number of streams. A stream uses two sockets in the relaying process. Node raises the soft limit to the hard limit itself. */

@@ -1,5 +1,5 @@
 // Runs the service over PostgreSQL, with the server on the same machine. It compares charges by two writers with pgbench's TPC-B, chat with chat on
-// SQLite, and two nodes with one. It also measures how long one node still accepts a key that was revoked at another.
+// SQLite, and two nodes with one. It also measures how long one node still accepts a key after its revocation at another.
 import { spawnSync } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { chmodSync, existsSync, readdirSync } from "node:fs"
@@ -88,7 +88,7 @@ const charges = async (bench: Bench, server: Server): Promise<void> => {
   }
   say(`charges: opening ${accounts} accounts`)
   await ask(writers[0]!, { open: true })
-  // An account's first call writes or loads the data that all of its calls share.
+  // An account's first call writes or loads data that all of its calls share.
   await Promise.all(writers.map((child) => ask(child, { each: true })))
   let acknowledged: ReadonlyArray<Round> = []
   const charging = (of: number) => async (seconds: number) => {
@@ -192,10 +192,10 @@ const checkCharges = async (url: string, rounds: ReadonlyArray<Round>): Promise<
 // ---- over HTTP ----------------------------------------------------------------------------------------------------------
 
 const revocations = 50
-/** The number of connections for calls through two nodes. It is high enough to keep both nodes busy. */
+/** The number of connections for calls through two nodes, high enough to keep both nodes busy. */
 const manyConnections = 512
 
-/** How long to wait for a revocation to take effect, in milliseconds. */
+/** The maximum wait for a revocation to take effect, in milliseconds. */
 const patience = 5_000
 
 const overHttp = async (bench: Bench, server: Server): Promise<void> => {
@@ -275,7 +275,7 @@ const compareEngines = async (bench: Bench, load: ChildProcess, file: Contender,
 type Pair = readonly [Contender, Contender]
 
 interface Cost {
-  /** Calls per second of all nodes together. */
+  /** The total calls per second over all nodes. */
   readonly rate: number
   /** CPU time per call, in µs. */
   readonly nodes: number

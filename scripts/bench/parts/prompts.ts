@@ -1,4 +1,4 @@
-// Measures chat with prompts of 0.4, 8 and 200 kB, to determine the cost of reading, bounding and relaying a longer body.
+// Measures chat with prompts of 0.4, 8 and 200 kB, to determine the cost of reading, bounding and relaying longer bodies.
 import { chatCalls } from "../calls.ts"
 import { alternate, printRates } from "../frame.ts"
 import type { Bench, Part } from "../frame.ts"

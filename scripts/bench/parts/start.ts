@@ -19,9 +19,9 @@ interface Startable {
   readonly name: string
   readonly command: ReadonlyArray<string>
   readonly times: Array<number>
-  /** The milliseconds until the first 200 from /readyz. */
+  /** The times until the first 200 from /readyz, in milliseconds. */
   readonly ready: Array<number>
-  /** Resident memory once ready, in MB. */
+  /** Resident memory when ready, in MB. */
   readonly sizes: Array<number>
 }
 
@@ -94,7 +94,7 @@ const emptyExecutable = async (directory: string): Promise<string | undefined> =
 const run = async ({ cores, directory, options, results }: Bench): Promise<void> => {
   const folder = join(directory, "start")
   mkdirSync(folder)
-  // Run the service once to create the database, because this part measures restarts.
+  // Start the service once to create the database, because this part measures restarts.
   const { load, outside, upstream } = await startOutside(cores)
   const service = await startGateway({ name: "gateway", main: options.main, cores, outside, directory: folder })
   await service.stop()
@@ -129,7 +129,7 @@ const run = async ({ cores, directory, options, results }: Bench): Promise<void>
     MALLOC_ARENA_MAX: "2"
   }
   for (let round = 0; round <= options.rounds * perRound; round++) for (const each of all) await startOnce(each, env)
-  // Drops the first start of each contender, because it reads files from the disk.
+  // Drop each contender's first start, because it reads files from the disk.
   for (const { ready, times } of all) {
     times.shift()
     ready.shift()

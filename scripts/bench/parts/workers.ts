@@ -10,7 +10,7 @@ import { cpu, stop } from "../processes.ts"
 import { checkGateway, startOutside } from "../world.ts"
 
 /**
- * Enough connections to keep each of four processes busy. An iteration of the event loop has a fixed cost, whatever the number of calls. With few
+ * Enough connections to keep each of four processes busy. An event loop iteration has a fixed cost, regardless of the number of calls. With few
  * connections, the result would depend more on the size of batches than on the work per call.
  */
 const manyConnections = 512
@@ -65,7 +65,7 @@ const run = async (bench: Bench): Promise<void> => {
 
 const report = ({ results }: Bench, connections: number, sides: ReadonlyArray<Side>): void => {
   const of = ({ runs }: Side, what: "cpu" | "owner" | "rate" | "p99") => median(runs.map((one) => one[what]))
-  /** Compares within a round, because the machine's speed changes between rounds. */
+  /** Returns the median CPU time relative to a single process. Compares within a round, because the machine's speed varies between rounds. */
   const cost = ({ runs }: Side) => median(runs.map(({ cpu }, i) => cpu / sides[0]!.runs[i]!.cpu))
   const share = ({ runs }: Side) => median(runs.map(({ cpu, owner }) => owner / cpu))
   print(`\nPOST /v1/chat/completions, one caller, ${connections} connections, all processes on one core\n`)

@@ -1,4 +1,4 @@
-/** The calls that clients make to hostile vendors: each protocol over each vendor, streamed or not, and each tool. */
+/** Client calls to hostile vendors: each protocol over each vendor, streamed or not, and each tool. */
 export interface Call {
   readonly name: string
   readonly method: "GET" | "POST"
@@ -11,7 +11,7 @@ export interface Call {
   readonly json?: (text: string) => object
   readonly form?: (text: string) => FormData
   readonly query?: (text: string) => string
-  /** The kind of job that the call starts and that further requests poll. */
+  /** The type of job that the call starts, which further requests poll. */
   readonly follow?: "media" | "image"
   /** Set if the call waits up to five minutes for its images. */
   readonly waits?: true

@@ -1,4 +1,4 @@
-/** Faults in a vendor's response: as data that can be stored, and as changes to the bytes of a correct response. */
+/** Faults in a vendor's response, as serializable data and as changes to a correct response's bytes. */
 import fc from "fast-check"
 import { gzipSync } from "node:zlib"
 import { frame } from "../../../src/sandbox/Bedrock.ts"

@@ -8,7 +8,7 @@ export interface Proxy {
   readonly url: string
   /** The changes to responses, by a string in the request. Equal strings always get equal changes. */
   readonly faults: Map<string, ReadonlyArray<Change>>
-  /** The changes to responses to requests without such a string. These requests are polls of a job. */
+  /** The changes to responses to requests without such a string. Such requests poll a job. */
   ambient: ReadonlyArray<Change>
   /** Closes all connections. */
   readonly hangUp: () => void

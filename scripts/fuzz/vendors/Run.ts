@@ -40,7 +40,7 @@ const secret =
 
 export const isSecret = (text: string, sent: ReadonlyArray<Change>): boolean => {
   const found = secret.exec(text)?.[0]
-  // Text that the vendor itself wrote in its response is relayed.
+  // Text from the vendor's response may be relayed.
   return found !== undefined && !JSON.stringify(sent).includes(found)
 }
 
@@ -112,7 +112,7 @@ export const send = async (
     if (isSecret(body, plan.changes) && type !== "audio/mpeg")
       return wrong("a secret of the vendor, or an internal detail", body)
     const route = routes.find(({ name }) => name === `${call.method} ${call.path}`)!
-    // According to the specification, any 2xx of the decision model is relayed.
+    // According to the specification, the decision model's 2xx statuses are relayed.
     const status = call.name === "decisions" && response.ok ? 200 : response.status
     const documented = route.responses[String(status)]?.content
     if (documented === undefined) return wrong(`${response.status} is not documented`, body)
@@ -166,7 +166,7 @@ const judgedError = (
   return found === undefined ? undefined : wrong(`${status} violates its schema`, `${found}: ${text}`)
 }
 
-/** Polls a job while its vendor is hostile, then abandons the job. */
+/** Polls a job once while its vendor is hostile, then abandons it. */
 const follow = async ({ key, service }: World, call: Call, body: string): Promise<void> => {
   const answer = JSON.parse(body) as { request_id?: string; result?: { request_id?: string } }
   const request_id = encodeURIComponent(answer.request_id ?? answer.result?.request_id ?? "none")
@@ -218,7 +218,7 @@ export const run = async (
     let last: Found | undefined
     let sent = 0
     const property = fc.asyncProperty(all, async (plan) => {
-      // A call that did not end is not repeated.
+      // Do not repeat a call that did not end.
       if (last === undefined ? isOver() : ++sent > (last.kind.endsWith("no end") ? 0 : shrinksMax)) return
       const began = performance.now()
       const wrong = await send(world, plan, (status) =>

@@ -29,7 +29,7 @@ type Json = Record<string, unknown>
 /** How long a vendor may be silent before the service gives up, in seconds. */
 const silence = 2
 
-/** The person's initial credit, in USD. */
+/** The user's initial credit, in USD. */
 const credit = 100_000
 
 const configurationOf = (sandbox: Sandbox.Sandbox, url: string): Json => {

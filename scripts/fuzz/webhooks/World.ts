@@ -18,7 +18,7 @@ export interface World {
   readonly end: () => Promise<void>
 }
 
-/** Signs a body with a secret, at a time in seconds. */
+/** Signs a body with a secret, at a Unix time in seconds. */
 export const signatureOf = (body: Buffer | string, at: number, secret = webhookSecret): string =>
   createHmac("sha256", secret).update(`${at}.`).update(body).digest("hex")
 

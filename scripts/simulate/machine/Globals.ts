@@ -58,7 +58,7 @@ class Timeout {
 
 const timersOf = (machine: Machine) => {
   let immediates = new Map<object, () => void>()
-  /** The immediates of this turn. An immediate can clear another before that runs. */
+  /** The immediates of this turn. An immediate can clear a later one. */
   let due = new Map<object, () => void>()
   /** Runs all immediates in order within one turn, as Node does. */
   const runImmediates = () => {
@@ -171,7 +171,7 @@ const replaceChance = (machine: Machine, seed: string): void => {
   }
 }
 
-/** Makes HTTP parsers compile immediately. Node would compile them on other threads. */
+/** Makes HTTP parsers compile synchronously instead of on other threads. */
 const replaceCompiler = (): void => {
   const { Instance, Module } = WebAssembly
   Object.assign(WebAssembly, {
@@ -185,9 +185,7 @@ const replaceCompiler = (): void => {
 
 type Compressed = (error: unknown, bytes?: Buffer) => void
 
-/**
- * Makes zlib compute immediately instead of on other threads. The callback runs in a turn. zlib's streams are unchanged, because no story uses them.
- */
+/** Makes zlib compute synchronously. Callbacks run in separate turns. zlib's streams are unchanged, because no story uses them. */
 const replaceCompression = (machine: Machine): void => {
   const zlib = require("node:zlib") as Record<string, unknown>
   for (const [name, work] of Object.entries(zlib)) {

@@ -1,13 +1,13 @@
 /**
  * The machine that runs a simulation: its time, its timers and the order of all work. A turn is one unit of work (a fiber, a packet, a timer).
- * Between two turns, the machine drains Node's own queues, so that only the seed determines the order.
+ * Between turns, the machine drains Node's queues, so that only the seed determines the order.
  */
 import { random } from "./Random.ts"
 import type { Random } from "./Random.ts"
 
 export type Turn = () => void
 
-/** Node's own function, stored before it is replaced (`Globals`). */
+/** Node's function, saved before its replacement (`Globals`). */
 const realImmediate = setImmediate
 
 export interface Timer {
@@ -22,7 +22,7 @@ const beginning = Date.UTC(2027, 0, 10)
 const slowness = 1 / 200
 const slowMax = 100
 
-/** The maximum number of turns, ten times the need of any story. More turns mean an endless loop. */
+/** The maximum number of turns, ten times more than any story needs. More turns mean an endless loop. */
 const turnsMax = 500_000
 
 export class Machine {
@@ -31,12 +31,12 @@ export class Machine {
   /** The wall clock's error in milliseconds. */
   offset = 0
   turns = 0
-  /** The number of turns that the seed selected from several ready ones. */
+  /** The number of turns that the seed selected from several ready turns. */
   choices = 0
   random: Random
   private readonly ready: Array<Turn> = []
   private readonly timers = new Heap()
-  /** The number of operations on Node's own threads that must end before the next turn. */
+  /** The number of operations on Node's threads that must end before the next turn. */
   private outside = 0
   private results: Array<Turn | undefined> = []
 

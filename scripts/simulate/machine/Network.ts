@@ -15,9 +15,9 @@ export type Owner = object | undefined
 
 type Connect = (...args: ReadonlyArray<unknown>) => Socket
 
-/** `part` is the probability that a chunk is only a part of a write. Otherwise, `all` is the probability that the chunk contains all waiting data. */
+/** `part` is the probability that a chunk is only a part of a write. Otherwise, `all` is the probability that it contains all buffered data. */
 const pieces = { part: 0.1, all: 0.5 }
-/** The number of bytes that a sender buffers before its writer has to wait. */
+/** The size of the send buffer in bytes. The writer waits while it is full. */
 const windowBytes = 64 * 1024
 
 const problem = (code: string): Error => Object.assign(new Error(code), { code, syscall: "simulated" })
@@ -298,7 +298,7 @@ export const install = (network: Network): void => {
   const connect: Connect = (...args) => {
     const { callback, port } = addressIn(args)
     const isOutside = network.listeners.get(port)?.owner === undefined
-    // Code of a life that has ended cannot connect.
+    // Code of an ended life cannot connect.
     const isReachable = !isOutside || network.owner !== undefined
     const socket = network.connect(isReachable ? port : 0, isOutside ? network.owner : undefined)
     if (callback !== undefined) socket.once("connect", callback)

@@ -2,16 +2,16 @@
 import { createHash } from "node:crypto"
 
 export interface Random {
-  /** Returns a number from 0 up to, but not including, 1. */
+  /** Returns a number in [0, 1). */
   readonly next: () => number
-  /** Returns a whole number from 0 up to, but not including, `count`. */
+  /** Returns an integer in [0, `count`). */
   readonly below: (count: number) => number
   readonly chance: (probability: number) => boolean
   readonly pick: <A>(items: ReadonlyArray<A>) => A
   readonly bytes: (count: number) => Buffer
 }
 
-/** Creates the generator sfc32. Its initial state is a hash of the seed. */
+/** Creates an sfc32 generator with a hash of the seed as its initial state. */
 export const random = (seed: string): Random => {
   const state = createHash("sha256").update(seed).digest()
   let [a, b, c, d] = [0, 4, 8, 12].map((at) => state.readInt32LE(at)) as [number, number, number, number]

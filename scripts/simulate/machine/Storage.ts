@@ -34,7 +34,7 @@ export class Storage {
   private reads: Array<{ left: number; readonly until: number; readonly error: string }> = []
   private holds: Array<{ readonly until: number; readonly way: "to" | "from" }> = []
   private readonly machine: Machine
-  /** The writer's connections, and whether each is still open. */
+  /** The writer's connections and their states. */
   readonly writers = new WeakMap<Sqlite.Database, "lives" | "gone">()
   readonly readers = new WeakSet<Sqlite.Database>()
   private writer: Sqlite.Database | undefined
@@ -54,7 +54,7 @@ export class Storage {
     this.windows.push({ until: this.machine.now + millis, moment, error })
   }
 
-  /** Makes a read fail after `after` other reads. Later reads also fail, until `millis` have passed from now. */
+  /** Makes a read fail after `after` other reads. Later reads also fail until `millis` from now. */
   failReads(after: number, millis: number, error: string): void {
     this.reads.push({ left: after, until: this.machine.now + millis, error })
   }
@@ -89,8 +89,8 @@ export class Storage {
   }
 
   /**
-   * Copies the database into a new folder, as it survives a power failure. Returns the path of the copy. The earlier writer connection becomes
-   * unusable.
+   * Copies the parts of the database that survive a power failure into a new folder, and returns the copy's path. The earlier writer connection
+   * becomes unusable.
    */
   survive(file: string, folder: string): string {
     mkdirSync(folder, { recursive: true })

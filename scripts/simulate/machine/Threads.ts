@@ -1,5 +1,5 @@
 /**
- * Implements `node:worker_threads` within this thread. Each worker evaluates its script again. Ports pass copies, each message in a separate turn.
+ * Implements `node:worker_threads` within this thread. Each worker reevaluates its script. Ports pass copies, each message in a separate turn.
  */
 import { EventEmitter } from "node:events"
 import type { Machine } from "./Machine.ts"
@@ -77,7 +77,7 @@ class Port extends EventEmitter {
     this.dead = true
     this.machine.add(() => this.emit("close"))
     const { other } = this
-    // Messages that were sent earlier are delivered first.
+    // Deliver earlier messages first.
     this.machine.add(() => other?.closeWhenHeard())
   }
 

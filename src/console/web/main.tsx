@@ -10,13 +10,13 @@
  *
  * To add a view:
  * 1. Write `views/<name>/<Name>.tsx`. It must export a component that returns `<Page title=...>` with `<Section>`s.
- * 2. Add a route to `app/Router.tsx` with `lazyRouteComponent`. Keep the view's state in the URL with `validateSearch`. If the view belongs to the
+ * 2. Add a route to `app/Router.tsx` with `lazyRouteComponent`. Store the view's state in the URL with `validateSearch`. If the view belongs to the
  *    navigation, add it to `app/PersonShell.tsx`.
  * 3. Query with `useQuery` and `api.GET(...)` inside `resultOf` (envelope) or `asked` (no envelope). The key is `[topic, tenant, ...]`. If events
  *    invalidate the query, use a topic from `app/PersonLive.ts`. `<Answer of={query}>` shows loading and failure. Change data with `useMutation` and
  *    pass the error to `<FormOf error=...>`, which shows the error's text at the field that it names.
  * 4. Put texts into `texts.ts`. Show amounts with `<Money>` and times with `<When>`. Never calculate with `Usd`: convert it with `nano` first.
- * 5. If necessary, add a `.css` file next to the view. Class names begin with the view's name. The build includes every `.css` file.
+ * 5. If necessary, add a `.css` file next to the view. Prefix class names with the view's name. The build includes every `.css` file.
  *
  * The page's policy forbids inline scripts, inline style elements, `eval` and other origins. Because of `<base>`, a `#fragment` link would leave the
  * view. Move the focus instead. `test/console/Browser.ts` drives the page in a real Chromium.
@@ -32,7 +32,7 @@ import { router } from "./app/Router.tsx"
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
     <Boundary>
-      {/* React Aria uses the console's language. `moments.ts` and `money.ts` format numbers and dates in the user's. */}
+      {/* React Aria uses the console's language; `moments.ts` and `money.ts` use the user's locale. */}
       <I18nProvider locale="en-US">
         <QueryClientProvider client={queries}>
           <RouterProvider router={router} />

@@ -37,7 +37,7 @@ const steps = [
   [7 * 86_400, 86_400, "day"]
 ] as const
 
-/** Formats a time as "3 min. ago" or "in 2 days", or as a date if it is more than a week away. */
+/** Formats a time as "3 min. ago" or "in 2 days", or as a date if it is at least a week away. */
 export const relative = (at: Instant, now: number): string => {
   const seconds = (dateOf(at).getTime() - now) / 1000
   const away = Math.abs(seconds)
@@ -51,14 +51,14 @@ const whole = new Intl.NumberFormat(undefined)
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 })
 
 export const count = (value: number): string => whole.format(value)
-/** Formats a count. Counts from 10,000 are shortened, such as "1.2M". */
+/** Formats a count. Counts of 10,000 or more are abbreviated, such as "1.2M". */
 export const shortCount = (value: number): string =>
   Math.abs(value) < 10_000 ? whole.format(value) : compact.format(value)
 
 const percentage = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 })
 export const percent = (share: number): string => percentage.format(share)
 
-/** The units of a duration, each with the upper end of its range and its length, both in milliseconds. */
+/** Duration units, each with the upper bound of its range and its length, both in milliseconds. */
 const durations = [
   [1000, 1, "millisecond"],
   [120_000, 1000, "second"],

@@ -1,5 +1,5 @@
 /**
- * Exact amounts in USD. An amount arrives as a number if a double can represent all its digits, and as a string otherwise (see `app/Client.ts`).
+ * Exact amounts in USD. An amount is a number if a double can represent all its digits, and a string otherwise (see `app/Client.ts`).
  * Calculations use a `bigint` in nano-USD: `nano` converts to it, and `usd` converts back to a string.
  */
 
@@ -8,7 +8,7 @@ export type Usd = number | string
 const digits = 9
 const scale = 10n ** BigInt(digits)
 
-/** Converts an amount to nano-USD. Truncates finer digits, which occur in unit prices. Text that is not a decimal becomes 0. */
+/** Converts an amount to nano-USD. Truncates finer digits, which occur in unit prices. Returns 0 for text that is not a decimal. */
 export const nano = (amount: Usd): bigint => {
   const text = typeof amount === "number" ? plain(amount) : amount
   const parts = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text)
@@ -18,7 +18,7 @@ export const nano = (amount: Usd): bigint => {
   return sign === "-" ? -value : value
 }
 
-/** Writes a number without an exponent: `1e-7` becomes `0.0000001`. */
+/** Formats a number without an exponent: `1e-7` becomes `0.0000001`. */
 const plain = (value: number): string => {
   const text = String(value)
   return /e/i.test(text) ? value.toFixed(Math.abs(value) < 1 ? 18 : 0).replace(/\.?0+$/, "") : text
@@ -59,7 +59,7 @@ const format = (least: number, most: number): Intl.NumberFormat => {
 
 const literal = (value: bigint): Intl.StringNumericLiteral => usd(value) as Intl.StringNumericLiteral
 
-/** Formats an amount with all its digits, and at least to the cent: `$5.98432175`. */
+/** Formats an amount with all its digits, and at least two decimal places: `$5.98432175`. */
 export const exact = (amount: Usd): string => format(2, digits).format(literal(nano(amount)))
 
 /** Formats a plotted value with all its digits. Below nine million dollars, a double is exact to the nano-USD. */
@@ -90,7 +90,7 @@ export const parts = (amount: Usd, least = 2, most = digits): Parts => {
   return { head, rest, tail }
 }
 
-/** Returns the number of decimal places that shows three significant digits, from 2 to 9: 2 for 12.5, 6 for 0.000123. */
+/** Returns the number of decimal places for three significant digits, from 2 to 9: 2 for 12.5, 6 for 0.000123. */
 export const shortDigits = (amount: Usd): number => {
   const value = nano(amount)
   const absolute = value < 0n ? -value : value
@@ -99,5 +99,5 @@ export const shortDigits = (amount: Usd): number => {
   return Math.min(digits, Math.max(2, leading + 3))
 }
 
-/** Formats an amount to three significant digits, and at least to the cent: `$0.000123`. */
+/** Formats an amount to three significant digits, and at least two decimal places: `$0.000123`. */
 export const short = (amount: Usd): string => format(2, shortDigits(amount)).format(literal(nano(amount)))

@@ -1,4 +1,4 @@
-/** The console's texts, grouped by view. `texts/` contains the texts of views that load later. A translation needs to replace only these files. */
+/** The console's texts, grouped by view. `texts/` contains the texts of views that load later. To translate the console, replace only these files. */
 
 export const texts = {
   app: {

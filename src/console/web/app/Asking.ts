@@ -1,4 +1,4 @@
-/** Hooks for queries that several views share. A query key consists of the topic (see `PersonLive`), the tenant and the query, in this order. */
+/** Hooks for queries that several views share. A query key consists of the topic (see `PersonLive`), the tenant, and the query's parameters. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { nano } from "../money.ts"
 import { api, resultOf, tenantId } from "./Client.ts"
@@ -28,7 +28,7 @@ export const useBillingAccount = () => {
   })
 }
 
-/** Queries the balance by kind of credit, and the credit reserved by open calls. Polls, because no event reports that a call has started. */
+/** Queries the balance by credit type, including the credit reserved by open calls. Polls, because no event reports the start of a call. */
 export const useAmounts = () => {
   const tenant_id = tenantId()
   return useQuery({
@@ -56,7 +56,7 @@ export const useLedger = (page: number, per_page: number, source?: string) => {
   })
 }
 
-/** Queries the keys that this user can see, at most 200. */
+/** Queries up to 200 keys that the user can see. */
 export const useKeys = () => {
   const tenant_id = tenantId()
   return useQuery({

@@ -1,4 +1,4 @@
-/** Error boundaries. They replace only the part of the page that failed to render. */
+/** Error boundaries. Each replaces only its part of the page if that part fails to render. */
 import type { ErrorComponentProps } from "@tanstack/react-router"
 import { RotateCw } from "lucide-react"
 import { Component } from "react"

@@ -13,7 +13,7 @@ export type Schemas = components["schemas"]
 
 const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
 
-/** Quotes those numbers in a JSON text that a double cannot represent exactly. */
+/** Quotes the numbers in a JSON text that a double cannot represent exactly. */
 export const withAllDigits = (json: string): string =>
   /\d(?:\.?\d){15}/.test(json)
     ? json.replace(token, (text) =>
@@ -21,7 +21,7 @@ export const withAllDigits = (json: string): string =>
       )
     : json
 
-/** Sends a request with the session's token. After a 401, gets a new token and retries once. Fails with `SignedOut` if there is no session. */
+/** Sends a request with the session's token. After a 401, renews the token and retries once. Rejects with `SignedOut` if there is no session. */
 export const fetchWith =
   <G extends Grant, To>(session: Session<G, To>) =>
   async (request: Request): Promise<Response> => {
@@ -67,7 +67,7 @@ interface Answered<A> {
   readonly response: Response
 }
 
-/** Returns the response body. Fails with `Refusal` on an error response. */
+/** Returns the response body. Rejects with `Refusal` on an error response. */
 export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
   const { data, error, response } = await answer
   if (response.ok) return data as A
@@ -78,7 +78,7 @@ export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
   )
 }
 
-/** Returns the `result` field of a response envelope. Fails with `Refusal` on an error response. */
+/** Returns the `result` field of a response envelope. Rejects with `Refusal` on an error response. */
 export const resultOf = async <A>(answer: Promise<Answered<{ readonly result: A }>>): Promise<A> =>
   (await asked(answer)).result
 

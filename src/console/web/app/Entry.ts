@@ -1,4 +1,4 @@
-/** Names a ledger entry. A debit with the source `purchase` is a refund, and an entry without a source is a call. */
+/** Returns a ledger entry's display name. A debit with the source `purchase` is a refund; an entry without a source is a call. */
 import { texts } from "../texts.ts"
 import type { Schemas } from "./Client.ts"
 

@@ -1,4 +1,4 @@
-/** Shows its content to signed-in users. Redirects all others to the sign-in page, which returns them to this page afterwards. */
+/** Renders its content for signed-in users. Redirects all others to the sign-in page, which returns them to this page afterwards. */
 import { useNavigate, useRouter } from "@tanstack/react-router"
 import { useEffect } from "react"
 import type { ReactNode } from "react"

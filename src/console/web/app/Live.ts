@@ -1,6 +1,6 @@
 /**
  * Reads live events as server-sent events over `fetch`, because an `EventSource` can send a token only in its URL. A broken stream resumes after its
- * last event (`Last-Event-ID`). The delay grows with each reconnect.
+ * last event (`Last-Event-ID`). The reconnect delay doubles, up to `pauseMax`, until an event arrives.
  */
 import { useEffect, useSyncExternalStore } from "react"
 import { apiRoot } from "./Base.ts"
@@ -17,7 +17,7 @@ interface Event {
 
 type Listener = (event: Event) => void
 
-/** The service sends data every 15 s. If nothing arrives for this many milliseconds, the client reconnects. */
+/** The maximum silence before the client reconnects, in milliseconds. The service sends data every 15 s. */
 const silenceMax = 40_000
 const pauseMax = 30_000
 
@@ -62,13 +62,13 @@ export class Live {
     return () => this.#stateListeners.delete(listener)
   }
 
-  /** Calls `listener` for each event. Returns a function that removes the listener. */
+  /** Subscribes to events. Returns a function that unsubscribes. */
   on(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Connects, and reconnects until `stop` is called. Call `start` again after switching tenants, because a stream belongs to the token's tenant. */
+  /** Connects, and reconnects until `stop` or the session's end. Restart after switching tenants, because a stream belongs to the token's tenant. */
   start(): void {
     this.#stop?.abort()
     const stop = new AbortController()
@@ -162,5 +162,5 @@ const waited = (millis: number, signal: AbortSignal): Promise<void> =>
 
 export const useLiveState = (live: Live): LiveState => useSyncExternalStore(live.subscribe, () => live.state)
 
-/** Calls `listener` for each event from `live` while the component is mounted. Pass the same `listener` on every render. */
+/** Calls `listener` for each event from `live` while the component is mounted. A new `listener` resubscribes. */
 export const useLive = (live: Live, listener: Listener): void => useEffect(() => live.on(listener), [live, listener])

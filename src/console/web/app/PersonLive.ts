@@ -24,7 +24,7 @@ const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
   ]
 }
 
-/** In milliseconds. Hundreds of events can arrive per second, so they invalidate queries at most once per second. */
+/** The minimum interval between invalidations, in milliseconds. Hundreds of events can arrive per second. */
 const pause = 1000
 
 export const keepFresh = (queries: QueryClient): (() => void) => {

@@ -13,7 +13,7 @@ export interface PersonGrant extends Grant {
 /** The storage key for this tab's tenant, so that the choice survives a reload. The tenant's id is not secret. */
 const tenantOfTab = "console.tenant"
 
-/** Reads the code of a single-use console link and removes it from the address bar and the history. */
+/** Returns a single-use console link's code, if any, and removes it from the address bar and the history. */
 const codeOf = (): string | undefined => {
   const code = new URLSearchParams(location.hash.slice(1)).get("link") ?? undefined
   if (code !== undefined) history.replaceState(history.state, "", location.pathname + location.search)

@@ -204,7 +204,7 @@ export const PersonShell = () => {
     ]
   ]
   return (
-    // A page shows the data of one tenant, so switching tenants remounts it.
+    // All views belong to one tenant, so switching tenants remounts them.
     <Shell
       key={tenantId()}
       name={providers?.service_name ?? texts.app.console}

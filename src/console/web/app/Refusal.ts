@@ -27,7 +27,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A request without a response, because the network or the service is down. */
+/** The error of a request that got no response. */
 export class Unreachable extends Error {
   constructor(cause: unknown) {
     super("The service did not respond.", { cause })
@@ -35,7 +35,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** A request without a session, because the session has expired or ended. The user must sign in again. */
+/** The error of a request without a session. The user must sign in again. */
 export class SignedOut extends Error {
   constructor() {
     super("The session has ended.")
@@ -50,7 +50,7 @@ export const refusalOf = async (response: Response): Promise<Refusal> => {
   return new Refusal(response.status, isProblem(body) ? body : {}, response.headers.get("x-request-id") ?? undefined)
 }
 
-/** Sends a request. Fails with `Unreachable` if no response arrives, or with the `AbortError` of an aborted request. */
+/** Sends a request. Rejects with `Unreachable` if no response arrives, or with `AbortError` if the request is aborted. */
 export const reached = async (input: string | Request, init?: RequestInit): Promise<Response> => {
   try {
     return await fetch(input, init)

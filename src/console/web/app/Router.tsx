@@ -75,7 +75,7 @@ const home = createRoute({
   component: lazyRouteComponent(() => import("../views/home/Home.tsx"), "Home")
 })
 
-/** The usage view's state. It is part of the URL, so users can share it and return to it with Back. */
+/** The usage view's state, stored in the URL so that users can share it and go back to it. */
 export interface UsageSearch {
   readonly window?: "day" | "week" | "month" | "quarter" | "year" | "custom"
   readonly from?: string
@@ -86,7 +86,7 @@ export interface UsageSearch {
   readonly sort?: "timestamp" | "cost" | "total_tokens" | "latency"
   readonly direction?: "asc" | "desc"
   readonly call?: string | undefined
-  /** Filters on calls. An empty `application` selects calls made with a user token instead of a key. */
+  /** Call filters. An empty `application` selects calls made with a user token instead of a key. */
   readonly model?: string | undefined
   readonly application?: string | undefined
   readonly account?: string | undefined
@@ -95,7 +95,7 @@ export interface UsageSearch {
   readonly provider?: string | undefined
   readonly end_user?: string | undefined
   readonly run?: string | undefined
-  /** A tag as `name=value`. */
+  /** In the form `name=value`. */
   readonly tag?: string | undefined
   readonly state?: "ok" | "failed" | undefined
 }
@@ -208,7 +208,7 @@ const account = createRoute({
   component: lazyRouteComponent(() => import("../views/account/Account.tsx"), "Account")
 })
 
-/** The page that invitation links in emails open. It requires no sign-in, and removes the token from the URL before it renders. */
+/** The target of invitation emails. It requires no sign-in. The token is removed from the URL before rendering. */
 const invitation = createRoute({
   getParentRoute: () => rootRoute,
   path: "/invitation",

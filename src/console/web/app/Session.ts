@@ -1,6 +1,6 @@
 /**
  * This tab's session. The access token is stored only in memory. An HttpOnly cookie survives a reload, and `renew` exchanges it for the next token.
- * Tabs share the cookie, so a lock makes them renew one at a time, and they notify each other when the session ends.
+ * Tabs share the cookie, so a lock serializes their renewals, and they notify each other when a session opens or ends.
  */
 import { useSyncExternalStore } from "react"
 import { SignedOut } from "./Refusal.ts"
@@ -18,14 +18,14 @@ export type SessionState<G extends Grant> =
   | { readonly kind: "open"; readonly grant: G }
 
 export interface SessionOptions<G extends Grant, To> {
-  /** The name of the lock and of the channel between tabs. */
+  /** The name of the tabs' lock and broadcast channel. */
   readonly name: string
   /** Requests a token. Resolves to `undefined` if there is no session. */
   readonly renew: (to: To | undefined) => Promise<G | undefined>
   readonly end: () => Promise<void>
 }
 
-/** A token is renewed this many milliseconds before it expires. */
+/** How long before its expiry a token is renewed, in milliseconds. */
 const early = 60_000
 
 export class Session<G extends Grant, To = never> {
@@ -57,8 +57,8 @@ export class Session<G extends Grant, To = never> {
   }
 
   /**
-   * Returns a token, renewing it first if it expires within 30 s. Fails with `SignedOut` if there is no session, or with the renewal's error if the
-   * renewal failed.
+   * Returns a token. Renews it first if it expires within 30 s. Rejects with `SignedOut` if there is no session, or with the renewal's error if no
+   * valid token remains.
    */
   async token(): Promise<string> {
     if (this.#state.kind !== "open" || Date.now() > this.#expires - early / 2) await this.renew()
@@ -81,7 +81,7 @@ export class Session<G extends Grant, To = never> {
     return renewal
   }
 
-  /** Call this after the service has rejected `token`. Requests the next token, unless `token` has already been replaced. */
+  /** Requests a new token after the service rejected `token`, unless `token` has already been replaced. */
   async refused(token: string): Promise<void> {
     if (this.#state.kind === "open" && this.#state.grant.access_token !== token) return
     await this.renew()
@@ -105,7 +105,7 @@ export class Session<G extends Grant, To = never> {
       this.#set({ kind: "open", grant })
       if (was === "none") this.#tell("opened")
     } catch (error) {
-      // If the renewal failed, the old token is used until it expires.
+      // Keep using the old token until it expires.
       if (to !== undefined) throw error
       if (this.#state.kind === "open" && Date.now() < this.#expires) this.#again(5000)
       else this.#set({ kind: "unreachable", error })

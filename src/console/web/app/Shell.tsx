@@ -18,7 +18,7 @@ export interface NavEntry {
   readonly text: string
   readonly icon: LucideIcon
   readonly isExact?: boolean
-  /** The number of waiting items, shown next to the text. */
+  /** The badge next to the text, such as the number of unread notifications. */
   readonly count?: number
 }
 
@@ -49,7 +49,7 @@ export const Shell = ({ aside, bottom, home = "/", live, name, nav, tone, top }:
   const isFirst = useRef(true)
   useEffect(() => {
     setOpen(false)
-    // Moves the focus, because a screen reader should start at the new view.
+    // Move the focus so that a screen reader starts at the new view.
     if (!isFirst.current) main.current?.focus({ preventScroll: true })
     isFirst.current = false
   }, [pathname])

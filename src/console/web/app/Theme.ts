@@ -24,6 +24,6 @@ const subscribe = (listener: () => void): (() => void) => {
 
 export const useTheme = (): Theme => useSyncExternalStore(subscribe, themeChosen)
 
-/** Returns whether the dark theme is active. Canvas drawings depend on it, because CSS does not color them. */
+/** Returns whether the dark theme is active. Canvas drawings need it, because CSS does not style them. */
 export const useIsDark = (): boolean =>
   useSyncExternalStore(subscribe, () => (themeChosen() === "system" ? dark.matches : themeChosen() === "dark"))

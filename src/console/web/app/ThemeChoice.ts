@@ -1,5 +1,5 @@
 /**
- * The theme that the user chose: light, dark or the system's. The browser stores it. This module imports nothing, because it runs before all others.
+ * The user's theme: light, dark or the system's, saved in the browser. This module imports nothing, because it runs before all others.
  */
 
 export type Theme = "system" | "light" | "dark"

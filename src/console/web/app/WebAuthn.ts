@@ -16,7 +16,7 @@ const textOf = (bytes: ArrayBuffer): string =>
 export const isDismissed = (error: unknown): boolean =>
   error instanceof DOMException && error.name === "NotAllowedError"
 
-/** Returns whether creation failed because the authenticator already holds a passkey for this account. */
+/** Returns whether creation failed because the authenticator already has a passkey for this account. */
 export const isKnown = (error: unknown): boolean => error instanceof DOMException && error.name === "InvalidStateError"
 
 const named = (credential: PublicKeyCredential) => ({

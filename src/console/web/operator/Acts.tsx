@@ -32,7 +32,7 @@ interface Draft {
   readonly passkeys: boolean
 }
 
-/** Creates a reference for one form. Submitting that form again reuses it. */
+/** Returns a random reference for one form. Resubmitting the form reuses it. */
 const freshReference = (): string =>
   `console-${[...crypto.getRandomValues(new Uint8Array(6))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`
 

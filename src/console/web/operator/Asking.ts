@@ -4,7 +4,7 @@ import { useState } from "react"
 import { resultOf } from "../app/Client.ts"
 import { operatorApi } from "./OperatorSession.ts"
 
-/** Stores the cursors of the visited pages. The last cursor belongs to the current page. A different `question` resets the cursors. */
+/** Stores the visited pages' cursors; the last one belongs to the current page. Changing `question` resets them. */
 export const useCursors = (question: string) => {
   const [state, set] = useState<{ readonly question: string; readonly cursors: ReadonlyArray<string> }>({
     question,

@@ -1,4 +1,4 @@
-/** Lists the operators' actions, newest first. The filter is kept in the URL. */
+/** Lists the operators' actions, newest first. The filter is part of the URL. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi } from "@tanstack/react-router"
 import { History } from "lucide-react"

@@ -1,4 +1,4 @@
-/** The operator's budgets: for all tenants together, for one tenant, and for each tenant on a plan or each new tenant. */
+/** The operator's budgets: for all tenants combined, for one tenant, and for each tenant on a plan or each new tenant. */
 import { useQuery } from "@tanstack/react-query"
 import { Plus } from "lucide-react"
 import { useState } from "react"

@@ -87,7 +87,7 @@ const valueOf = (row: Row, measure: Measure): number => {
   return approximate(measure === "charged" ? row.charged : (row.vendor_cost ?? 0))
 }
 
-/** Returns the days and a series for each of the top models by `measure`. Another series sums all other models. */
+/** Returns the days, a series for each of the top models by `measure`, and a series for the sum of all other models. */
 const useSeries = ({ from, rows, to }: Schemas["OperatorCosts"], measure: Measure) =>
   useMemo(() => {
     const days: Array<string> = []
@@ -234,7 +234,7 @@ const isOneOf = <K extends string>(all: Readonly<Record<K, string>>, value: stri
 
 type Change = (change: ReturnType<typeof route.useSearch>) => void
 
-/** Reads the search parameters. The defaults are the last seven days, by model. */
+/** Reads the search parameters. By default, shows the last seven days by model. */
 const useShown = () => {
   const search = route.useSearch()
   const navigate = route.useNavigate()

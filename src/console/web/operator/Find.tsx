@@ -1,4 +1,4 @@
-/** Searches by id, by reference, or by the beginning of a name, address or key. An empty search shows the newest tenants. */
+/** Searches by id, by reference, or by the prefix of a name, address or key. An empty search shows the newest tenants. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi, useRouter } from "@tanstack/react-router"
 import { Search as SearchIcon } from "lucide-react"
@@ -21,7 +21,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 const route = getRouteApi("/operator/find")
 const f = texts.field
 
-/** The number of characters that identify a key. The characters after them are secret, so the page neither sends them nor puts them into the URL. */
+/** The length of a key's public prefix. The rest is secret, so the page neither sends it nor puts it into the URL. */
 const keyLength = 20
 const withoutKey = (text: string): string =>
   /^\w+-\w+-[0-9a-f]{12,}$/i.test(text.trim()) ? text.trim().slice(0, keyLength) : text
@@ -143,7 +143,7 @@ const Newest = () => {
   )
 }
 
-/** The search runs after this many milliseconds without a keystroke. */
+/** The debounce delay of the search, in milliseconds. */
 const pause = 250
 
 export const Find = () => {

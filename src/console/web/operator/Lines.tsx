@@ -18,7 +18,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 
 const f = texts.field
 
-/** Shows a badge, except for the status `active`. */
+/** Shows a status as a badge, or `active` as plain text. */
 export const Status = ({ of }: { readonly of: string }) =>
   of === "active" ? (
     <span className="quiet">{texts.states[of]}</span>
@@ -122,7 +122,7 @@ const Ends = ({ at }: { readonly at: string | null }) => {
 interface KeyTableProps<K extends KeyLine> {
   readonly rows: ReadonlyArray<K>
   readonly onRevoke: (key: K) => void
-  /** The column to leave out, because all keys belong to one tenant or person. */
+  /** Omits a column if all keys belong to one tenant or person. */
   readonly without?: "tenant" | "person"
   /** The names of tenants or people, by id. */
   readonly names?: ReadonlyMap<string, string>
@@ -195,7 +195,7 @@ const CallState = ({ of }: { readonly of: CallLine }) => {
 interface CallLinesProps {
   readonly rows: ReadonlyArray<CallLine>
   readonly isStale?: boolean
-  /** Leaves out the tenant column, because all calls belong to one tenant. */
+  /** Omits the tenant column if all calls belong to one tenant. */
   readonly isOfOne?: boolean
   readonly names?: ReadonlyMap<string, string>
 }

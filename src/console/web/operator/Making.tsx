@@ -25,9 +25,9 @@ interface MakingProps<Draft, Made> {
   readonly first: Draft
   readonly fields: (field: FieldOf<Draft>, draft: Draft, set: (draft: Draft) => void) => ReactNode
   readonly make: (draft: Draft) => Promise<Made>
-  /** Returns a sentence about the item that was created. */
+  /** Returns a sentence about the new item. */
   readonly said: (made: Made) => string
-  /** Returns the key or the codes of the item that was created. */
+  /** Returns the new item's key or codes, if any. */
   readonly secret?: (made: Made) => string | undefined
 }
 
@@ -52,7 +52,7 @@ const Form = <Draft extends Readonly<Record<keyof Draft, string>>, Made>(props: 
   const making = useMutation({
     mutationFn: () => make(draft),
     onSettled: () => queries.invalidateQueries({ queryKey: ["operator"] }),
-    // Removes the key or code from the cache as soon as the dialog closes.
+    // Remove the key or code from the cache when the dialog closes.
     gcTime: 0
   })
   const field: FieldOf<Draft> = (name) => ({

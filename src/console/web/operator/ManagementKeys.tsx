@@ -1,4 +1,4 @@
-/** Management keys for programs. A new key has scopes and an expiry, and is shown only once. */
+/** Management keys for programs. A new key has scopes and an expiry. Its value is shown only once. */
 import { useQuery } from "@tanstack/react-query"
 import { Ban } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

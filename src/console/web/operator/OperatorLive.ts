@@ -1,4 +1,4 @@
-/** Stores the operator's live figures for the last minute. */
+/** The operator's live figures for the last minute. */
 import { useSyncExternalStore } from "react"
 import { Live, useLiveState } from "../app/Live.ts"
 import type { Usd } from "../money.ts"
@@ -32,10 +32,10 @@ const subscribe = (listener: () => void): (() => void) => {
   return () => listeners.delete(listener)
 }
 
-/** Returns the figures for the last minute, newest last. The array is empty before the first event. */
+/** Returns up to sixty of the latest figures, newest last. */
 export const useFigures = (): ReadonlyArray<Figures> => useSyncExternalStore(subscribe, () => recent)
 
-/** Returns the newest figures, or `undefined` if the stream is not connected. */
+/** Returns the latest figures, or `undefined` before the first event or if the stream is not connected. */
 export const useNewest = (): Figures | undefined => {
   const figures = useFigures()
   return useLiveState(operatorLive) === "open" ? figures.at(-1) : undefined

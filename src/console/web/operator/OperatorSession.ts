@@ -12,7 +12,7 @@ export interface OperatorGrant extends Grant {
   readonly name: string
 }
 
-/** Reads the link's code and removes it from the address bar and the history. */
+/** Returns the link's code, if any, and removes it from the address bar and the history. */
 const codeOf = (): string | undefined => {
   const code = new URLSearchParams(location.hash.slice(1)).get("code") ?? undefined
   if (code !== undefined) history.replaceState(history.state, "", location.pathname + location.search)

@@ -27,7 +27,7 @@ import { operatorTexts as texts } from "../texts/operator.ts"
 const t = texts.overview
 
 const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => {
-  // Pads the values with zeros to a full minute.
+  // Pad the values with zeros to a full minute.
   const values = [...Array.from({ length: Math.max(0, 60 - seen.length) }, () => 0), ...seen]
   const most = Math.max(0, ...values)
   const top = Math.max(1, most)
@@ -72,7 +72,7 @@ const Figure = ({ below, isBad = false, name, to, value }: FigureProps) => {
   )
 }
 
-/** Settlement counts as stuck if this many consecutive events report unsettled calls. */
+/** The number of consecutive events with unsettled calls after which settlement counts as stuck. */
 const stuckAfter = 10
 const isStuck = (figures: ReadonlyArray<Figures>): boolean =>
   figures.length >= stuckAfter && figures.slice(-stuckAfter).every(({ unsettled }) => unsettled > 0)
@@ -205,7 +205,7 @@ interface AgesProps {
   readonly rows: ReadonlyArray<Age>
 }
 
-/** Shows one bar per age bucket. The largest amount fills the width. */
+/** Shows one bar per age bucket, relative to the largest amount. */
 const Ages = ({ rows, title, unit }: AgesProps) => {
   const top = rows.reduce((most, { amount }) => (amount > most ? amount : most), 0n)
   const none = <span className="quiet">{texts.ago.none}</span>

@@ -10,7 +10,7 @@ import { operatorApi } from "./OperatorSession.ts"
 
 const dayLong = 86_400_000
 
-/** Returns the end of the last valid day in UTC, as an ISO string. */
+/** Returns the end of `lastDay` in UTC, as an ISO string. */
 export const endOf = (lastDay: string): string => new Date(Date.parse(`${lastDay}T00:00:00Z`) + dayLong).toISOString()
 
 const given = (text: string): string | undefined => text.trim() || undefined
@@ -30,7 +30,7 @@ const AllowanceFields = ({ field }: { readonly field: FieldOf<Allowing> }) => (
   </div>
 )
 
-/** Returns the allowance's terms. The serializer keeps the amount's digits as typed. */
+/** Returns the request options for the allowance, or none if no amount was entered. The serializer preserves the amount's digits. */
 const allowanceOf = ({ allowance, period }: Allowing) => {
   if (given(allowance) === undefined) return {}
   const typed = decimal(allowance)

@@ -1,4 +1,4 @@
-/** Shows a vendor's bill next to the metered calls and the charges: sums, causes of the drift, days and models, and single differences. */
+/** Compares a vendor's bill with the metered calls and the charges: sums, causes of drift, days, models, and individual differences. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { getRouteApi, Link } from "@tanstack/react-router"
 import { Scale } from "lucide-react"
@@ -124,7 +124,7 @@ const Figures = ({ causes, of }: { readonly of: Period; readonly causes: Readonl
   )
 }
 
-/** States how much of the drift has no cause. */
+/** Shows the drift that has no known cause. */
 const Explained = ({ causes }: { readonly causes: ReadonlyArray<CauseSum> }) => {
   const unexplained = causes.find(({ cause }) => cause === "unexplained")
   if (unexplained === undefined) return <p className="quiet">{t.explained}</p>
@@ -195,7 +195,7 @@ const GroupName = ({ of }: { readonly of: Group }) => {
   )
 }
 
-/** The coverage of each day. The service does not compute the coverage of a model. */
+/** Shows each day's coverage. The service does not compute the coverage of single models. */
 const coverageColumn = ({ days }: Period, total: Group, causes: ReadonlyArray<CauseSum>): Column<Group> => {
   const shares = new Map(days.map(({ coverage, day }) => [day, coverage]))
   return {

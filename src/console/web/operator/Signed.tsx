@@ -1,6 +1,6 @@
 /**
- * Shows the difference between two amounts. A negative difference has the color of a problem. With `isTrouble`, a positive difference has that color
- * too.
+ * Shows the difference between two amounts. Negative differences have the problem color. With `isTrouble`, positive
+ * differences have it too.
  */
 import { Money } from "../parts/Money.tsx"
 import { operatorTexts as texts } from "../texts/operator.ts"

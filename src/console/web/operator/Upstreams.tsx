@@ -1,4 +1,4 @@
-/** Shows the upstreams with their requests by minute, and which upstream currently serves each model. */
+/** Shows the upstreams with their requests per minute, and each model's current upstream. */
 import { Network } from "lucide-react"
 import type { Schemas } from "../app/Client.ts"
 import { count, duration, time } from "../moments.ts"
@@ -14,7 +14,7 @@ const t = texts.upstreams
 
 type Upstream = Schemas["OperatorUpstream"]
 
-/** Shows the number of requests as one column per minute. Failures are in color. */
+/** Plots requests as one column per minute. Failures are colored. */
 const Minutes = ({ of: { minutes, name } }: { readonly of: Upstream }) => {
   const top = Math.max(1, ...minutes.map(({ requests }) => requests))
   const told = minutes.map(({ at, failures, requests }) => t.minute(time(at), count(requests), count(failures)))
@@ -64,7 +64,7 @@ type Models = Schemas["OperatorUpstreams"]["models"]
 
 const namedMax = 5
 
-/** Lists the models that can use this upstream, even if an earlier upstream serves them now. */
+/** Lists the models that can use this upstream, even if a preferred upstream currently serves them. */
 const servedBy = (name: string, models: Models): string => {
   const served = models.filter(({ upstreams }) => upstreams.includes(name)).map(({ model }) => model)
   const named = served.slice(0, namedMax).join(", ")
@@ -115,7 +115,7 @@ const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models
   </article>
 )
 
-/** Returns whether the upstream received requests in these minutes, is failing, or is in cooldown. */
+/** Returns whether the upstream has received requests recently, is failing, or is in cooldown. */
 const isAsked = ({ cooling_until, minutes, state }: Upstream): boolean =>
   state === "failing" || cooling_until !== null || minutes.some(({ requests }) => requests > 0)
 

@@ -1,4 +1,4 @@
-/** Vouchers. The operator can create codes and end them. A code is shown only once. */
+/** Vouchers. The operator can create and revoke codes. A code is shown only once. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { Ban } from "lucide-react"
 import { resultOf } from "../app/Client.ts"

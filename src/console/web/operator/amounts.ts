@@ -1,4 +1,4 @@
-/** Sends amounts exactly as typed, because a double might not represent them. */
+/** Serializes amounts exactly as typed, because a double might not represent them. */
 
 /** Converts a typed decimal to JSON syntax, which allows neither `.5` nor `5.`. */
 export const decimal = (text: string): string => {
@@ -8,7 +8,7 @@ export const decimal = (text: string): string => {
 
 const mark = "\uE000"
 
-/** Returns a body serializer that writes the numbers in these fields exactly as typed. */
+/** Returns a body serializer that writes the numbers in these fields with their exact digits. */
 export const serializer =
   (typed: Readonly<Record<string, string>>) =>
   (body: unknown): string =>

@@ -1,4 +1,4 @@
-/** Sums of a vendor's days and models, in nano-USD. */
+/** Sums a vendor's days and models, in nano-USD. */
 import type { Schemas } from "../app/Client.ts"
 import { bookDay } from "../moments.ts"
 import { nano, sum } from "../money.ts"
@@ -19,7 +19,7 @@ export const drift = ({ billed, expected }: Compared): bigint => billed - expect
 export interface Group extends Compared {
   readonly key: string
   readonly name: string
-  /** The day and the model of all rows in the group. Either is `undefined` if the rows are not grouped by it. */
+  /** The group's day or model; `undefined` if the rows are not grouped by it. */
   readonly day: string | undefined
   readonly model: string | undefined
 }
@@ -47,7 +47,7 @@ const plus = (group: Group, row: Period["rows"][number]): Group => ({
 
 const nothing: Compared = { billed: 0n, expected: 0n, charged: 0n, requests: 0 }
 
-/** Sums a period. The amounts come from `days`, because `rows` is incomplete if the period has too many. `requests` covers only `rows`. */
+/** Sums a period. The amounts come from `days`, because `rows` can be truncated. `requests` covers only `rows`. */
 export const totalOf = ({ days, rows }: Period): Compared => ({
   billed: sum(days.map(({ billed }) => billed)),
   expected: sum(days.map(({ expected }) => expected)),
@@ -86,7 +86,7 @@ export const causesOf = (days: Period["days"]): ReadonlyArray<CauseSum> => {
   return [...sums.values()].toSorted((a, b) => (magnitude(b.amount) > magnitude(a.amount) ? 1 : -1))
 }
 
-/** Returns the share of the bill that known calls account for, from 0 to 1. The service computes the coverage of a day in the same way. */
+/** Returns the share of the bill that known calls account for, from 0 to 1. The service computes a day's coverage in the same way. */
 export const coverageOf = (billed: bigint, causes: ReadonlyArray<CauseSum>): number => {
   const unknown = causes.find(({ cause }) => cause === "coverage")?.amount ?? 0n
   if (billed <= 0n) return unknown > 0n ? 0 : 1

@@ -1,4 +1,4 @@
-/** Shows a state in one word. The color only repeats the word's meaning. */
+/** Shows a status in one word. The color only reinforces the word. */
 import type { ReactNode } from "react"
 
 export type Tone = "plain" | "good" | "warn" | "bad" | "accent"

@@ -1,4 +1,4 @@
-/** Buttons. A view's main action is `primary`, an irreversible one `danger`, and a button within a row `ghost`. All others are `plain`. */
+/** Buttons. Use `primary` for a view's main action, `danger` for an irreversible action, `ghost` within a row, and `plain` otherwise. */
 import type { LucideIcon } from "lucide-react"
 import { Button as AriaButton } from "react-aria-components/Button"
 import type { ButtonProps as AriaProps } from "react-aria-components/Button"
@@ -11,7 +11,7 @@ type Kind = "primary" | "plain" | "danger" | "ghost"
 interface ButtonProps extends Omit<AriaProps, "className" | "children"> {
   readonly kind?: Kind
   readonly icon?: LucideIcon
-  /** If absent, `aria-label` names the action and serves as the tooltip too. */
+  /** If absent, `aria-label` names the action and is also the tooltip. */
   readonly children?: ReactNode
 }
 

@@ -13,17 +13,17 @@ interface DialogProps {
   readonly title: string
   readonly isOpen: boolean
   readonly onClose: () => void
-  /** Whether only a button can close the dialog. Set this for content that is shown only once. */
+  /** Whether only a button can close the dialog, for content that is shown only once. */
   readonly stays?: boolean
   readonly wide?: boolean
   readonly children: ReactNode
 }
 
-/** If the element that opened the dialog is gone, moves the focus to the view instead of to the top of the page. */
+/** After the dialog closes, moves a lost focus to the view instead of to the top of the page. */
 const useReturn = (isOpen: boolean): void =>
   useEffect(() => {
     if (!isOpen) return
-    // React Aria restores the focus first if that element still exists.
+    // React Aria first restores the focus to the trigger if it still exists.
     const goOn = (): void => {
       if (document.activeElement !== document.body || document.querySelector("[role=dialog]") !== null) return
       document.querySelector("main")?.focus({ preventScroll: true })

@@ -85,10 +85,10 @@ interface SelectFieldProps extends Omit<FieldProps, "placeholder" | "maxLength">
   readonly options: ReadonlyArray<readonly [value: string, label: string]>
 }
 
-/** The form's error: the field that it names, and the reason. */
+/** The form's error: the invalid field and the reason. */
 const Problem = createContext<{ readonly field: string; readonly text: string } | undefined>(undefined)
 
-/** Renders a native select, because it works best on phones. */
+/** Renders a native select, which works best on phones. */
 export const SelectField = ({
   autoFocus,
   help,
@@ -166,7 +166,7 @@ interface FormOfProps {
   readonly actions: ReactNode
 }
 
-/** Returns whether the form has an input with this name. If so, the input shows the error. */
+/** Returns whether the form has an input with this name, which then shows the error. */
 const shows = (form: HTMLFormElement | null, field: string): boolean => {
   const found = form?.elements.namedItem(field)
   return found instanceof HTMLInputElement || found instanceof HTMLTextAreaElement || found instanceof HTMLSelectElement
@@ -175,12 +175,12 @@ const shows = (form: HTMLFormElement | null, field: string): boolean => {
 export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
   const form = useRef<HTMLFormElement>(null)
   const [isPlaced, setPlaced] = useState(false)
-  // Hides the error when an input changes, because a form with an invalid field cannot be submitted.
+  // Hide the error when an input changes, because a form with an invalid field cannot be submitted.
   const [mended, setMended] = useState<unknown>()
   const isMended = error === mended
   const field = error instanceof Refusal && !isMended ? error.field : undefined
   const rule = error instanceof Refusal && typeof error.details["rule"] === "string" ? error.details["rule"] : undefined
-  // Before the page is painted, so that the error never appears in both places.
+  // Run before paint so that the error never appears in both places.
   useLayoutEffect(() => setPlaced(field !== undefined && shows(form.current, field)), [field])
   const problem = field === undefined ? undefined : { field, text: rule ?? advice(error) }
   return (

@@ -2,7 +2,7 @@
 import { useSyncExternalStore } from "react"
 import type { ReactNode } from "react"
 
-/** Matches pages that are too narrow to show the fields beside their result. */
+/** Matches pages that are too narrow to show the fields beside the result. */
 const narrow = matchMedia("(max-width: 62rem)")
 
 const subscribe = (listener: () => void): (() => void) => {

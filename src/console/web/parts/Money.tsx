@@ -1,6 +1,6 @@
 /**
  * An amount in USD. `short` shows three significant digits, `aligned` up to six decimal places for use in a column, and `exact` all digits. The
- * tooltip and screen readers always get all digits. Digits after the cents are dimmed.
+ * tooltip and the screen-reader text always have all digits. Digits after the cents are dimmed.
  */
 import { exact, nano, parts, shortDigits, usd } from "../money.ts"
 import type { Usd } from "../money.ts"
@@ -11,7 +11,7 @@ interface MoneyProps {
   readonly as?: "short" | "aligned" | "exact"
   /** Adds the sign of a ledger entry. */
   readonly signed?: "credit" | "debit"
-  /** Makes the amount focusable. Set this unless the amount is in a row that is focusable itself. */
+  /** Makes the amount focusable. Set this unless the amount is in a focusable row. */
   readonly focusable?: boolean
 }
 

@@ -1,7 +1,7 @@
 /**
  * Stacked series over time. The drawing code (uPlot) is a separate file, loaded with the first plot. Clicking a series in the legend shows only that
- * series. Clicking it again shows all series. The legend also shows the values at the pointer, and the arrow keys move through time. A table below
- * repeats the values.
+ * series. A second click shows all series. The legend also shows the values at the pointer, and the arrow keys move through time. A table below
+ * contains the newest values.
  */
 import { lazy, memo, Suspense, useId, useMemo, useState } from "react"
 import type { KeyboardEvent, ReactNode } from "react"
@@ -15,14 +15,14 @@ export interface PlotSeries {
   readonly key: string
   readonly name: string
   readonly values: ReadonlyArray<number>
-  /** Whether this series is the sum of those that are not shown separately. It is gray and comes last. */
+  /** Whether this series is the sum of the series that are not shown separately. It is gray and comes last. */
   readonly isRest?: boolean
 }
 
 export interface PlotProps {
   /** Describes the plot to screen readers. */
   readonly title: string
-  /** When each bucket starts, in seconds, in ascending order. */
+  /** The start of each bucket, as Unix time in seconds, in ascending order. */
   readonly times: ReadonlyArray<number>
   readonly series: ReadonlyArray<PlotSeries>
   /** Formats a value as a short string, for the axis and the legend. */
@@ -33,10 +33,10 @@ export interface PlotProps {
   readonly height?: number
   /** Whether the values are counts. */
   readonly isWhole?: boolean
-  /** Shows a series' exact total. Defaults to the sum of its floating-point values. */
+  /** Renders a series' exact total. The default is the sum of its floating-point values. */
   readonly total?: (key: string) => ReactNode
   readonly onBucket?: (seconds: number) => void
-  /** The series that is shown alone. Set this if the parent component stores that choice. */
+  /** The series shown alone, if the parent component controls the selection. */
   readonly chosen?: { readonly key: string | undefined; readonly choose: (key: string | undefined) => void }
 }
 
@@ -48,7 +48,7 @@ const tableMax = 400
 /** Tracks the bucket at the pointer. The arrow keys move the pointer, and Enter opens its bucket. */
 const usePointed = (times: PlotProps["times"], onBucket: PlotProps["onBucket"]) => {
   const [pointed, setAt] = useState<number>()
-  // There may be fewer buckets after the time window changes.
+  // A change of the time window may reduce the number of buckets.
   const at = pointed !== undefined && pointed < times.length ? pointed : undefined
   const open = (index: number): void => {
     setAt(undefined)
@@ -130,7 +130,7 @@ const Legend = ({ children, colors, only, onPress, series }: LegendProps) => (
   </ul>
 )
 
-/** Returns the series to draw: all of them, or only the selected one. `chosen` is the state of the parent component, if it stores the choice. */
+/** Returns the series to draw: all of them, or only the selected one. `chosen` is the parent component's selection, if it controls it. */
 const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]) => {
   const [own, setOwn] = useState<string>()
   const only = chosen?.key ?? own
@@ -150,7 +150,7 @@ const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]
   return { colors, isOne, only, press, seen, seenColors }
 }
 
-/** Renders the table collapsed, and its content only when it opens. */
+/** Renders a collapsed table. Its content is rendered only when it opens. */
 const FiguresTable = (props: FiguresProps) => {
   const [isOpen, setOpen] = useState(false)
   return (

@@ -1,4 +1,4 @@
-/** Draws a plot on a canvas with uPlot. A year of hourly values takes a few milliseconds. */
+/** Draws a plot on a canvas with uPlot. */
 import { useEffect, useRef } from "react"
 import uPlot from "uplot"
 import type { PlotSeries } from "./Plot.tsx"
@@ -27,7 +27,7 @@ const resolved = (element: HTMLElement, color: string): string => {
   return value
 }
 
-/** Stacks each series on the series before it. The first series is the lowest, and is drawn last, over the others. */
+/** Stacks each series on the previous series. The first series is the lowest and is drawn last, on top of the others. */
 const stacked = (times: ReadonlyArray<number>, series: ReadonlyArray<PlotSeries>): uPlot.AlignedData => {
   const sums = new Float64Array(times.length)
   const layers = series.map(({ values }) => {
@@ -43,7 +43,7 @@ const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step)
 /** The maximum number of buckets drawn as bars. With more buckets, `columns` draws the plot. */
 const barsMax = 800
 
-/** Draws one column per pixel, as high as its highest bucket, so no peak is lost or blurred. */
+/** Draws one column per pixel with the maximum of its buckets, so no peak is lost or blurred. */
 const columns =
   (width: number): uPlot.Series.PathBuilder =>
   (plot, index, first, last) => {
@@ -65,7 +65,7 @@ const columns =
     return { fill, stroke: null, flags: 0 }
   }
 
-/** Returns the uPlot options. Handlers and formats are read at each use, so changing them does not recreate the plot. */
+/** Returns the uPlot options. Handlers and formatters are read on each use, so changing them does not recreate the plot. */
 const optionsOf = (
   element: HTMLElement,
   { colors, height, isWhole, times }: Pick<PlotCanvasProps, "times" | "colors" | "height" | "isWhole">,
@@ -86,7 +86,7 @@ const optionsOf = (
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     scales: {
-      // Each bucket is centred above its label. The pointer selects the nearest bucket.
+      // Each bucket is centered above its label. The pointer selects the nearest bucket.
       x: { time: true, range: () => [(times[0] ?? 0) - width / 2, (times.at(-1) ?? 0) + width / 2] },
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] }
     },
@@ -162,7 +162,7 @@ export const PlotCanvas = ({
     }
   }, [times, series, colors, height, isWhole])
 
-  // Moves the cursor when the arrow keys change the bucket.
+  // Move the cursor when the arrow keys change the bucket.
   useEffect(() => {
     const made = plot.current
     if (made === undefined || made.cursor.idx === at) return

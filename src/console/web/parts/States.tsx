@@ -9,7 +9,7 @@ import { texts } from "../texts.ts"
 import { Button } from "./Button.tsx"
 import { Copy } from "./Copy.tsx"
 
-/** Shows placeholder lines that keep the layout stable. They appear after a short delay, because most responses arrive before then. */
+/** Shows placeholder lines that keep the layout stable. They appear after a short delay, because most responses arrive sooner. */
 export const Loading = ({ lines = 4 }: { readonly lines?: number }) => (
   <div className="states-loading" role="status">
     <span className="sr-only">{texts.app.loading}</span>
@@ -35,7 +35,7 @@ export const Empty = ({ action, children, icon: Icon, title }: EmptyProps) => (
   </div>
 )
 
-/** Returns a sentence that tells the user what to do about an error. */
+/** Returns a sentence that explains an error and what to do about it. */
 export const advice = (error: unknown): string => {
   if (error instanceof Unreachable) return texts.failed.unreachable
   if (error instanceof SignedOut) return texts.signIn.ended
@@ -49,7 +49,7 @@ export const advice = (error: unknown): string => {
   return error.status >= 500 ? texts.failed.wrong : sentence(error.message)
 }
 
-/** Returns whether a 403 is about the user's role or scope, and needs the console's own text. The service explains all other errors. */
+/** Returns whether a 403 concerns the user's role or scope. The console has its own text for these errors. */
 const isAboutScope = ({ code }: Refusal): boolean =>
   code === undefined || code === "insufficient_scope" || code === "insufficient_role"
 

@@ -1,4 +1,4 @@
-/** A timeline. Each step has a time and a sentence. Steps in the future look different. */
+/** A timeline. Each step has a time and a sentence. Future steps look different. */
 import type { ReactNode } from "react"
 import { When } from "./When.tsx"
 

@@ -1,6 +1,6 @@
 /**
- * A table with a sticky header. The arrow keys move between rows, and Enter opens one. On a phone, each row becomes a card with the column names next
- * to the cells.
+ * A table with a sticky header. The arrow keys move between rows, and Enter opens the focused row. On a phone, each row becomes a card with the
+ * column names next to the cells.
  */
 import { ArrowDown, ArrowUp, ChevronLeft, ChevronRight } from "lucide-react"
 import type { KeyboardEvent, ReactNode } from "react"
@@ -19,11 +19,11 @@ export interface Column<Row, Sort extends string = string> {
   /** The table width required to show the column: 1100 px for `wide`, 760 px for `medium`. Cards show all columns. */
   readonly needs?: "medium" | "wide"
   /**
-   * The cell's position on a card: as the title, or as the figure next to it. Other cells are below, with the column's name unless `plain`. `none`
-   * hides the cell.
+   * The cell's position on a card: the title, or the figure next to it. Other cells are below, with the column's name unless `plain`. `none` hides
+   * the cell.
    */
   readonly card?: "title" | "figure" | "plain" | "none"
-  /** Whether the column contains buttons. Its title is then only for screen readers. */
+  /** Whether the column contains buttons, so that only screen readers get its title. */
   readonly isActions?: boolean
 }
 

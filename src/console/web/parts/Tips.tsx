@@ -23,7 +23,7 @@ export const Tips = () => {
       if (target === undefined || text === undefined || text === "") return hide()
       box.textContent = text
       box.hidden = false
-      // The previous position would limit the width.
+      // Reset the position, because it would limit the width.
       box.style.left = "0"
       const at = target.getBoundingClientRect()
       const { height, width } = box.getBoundingClientRect()
@@ -41,7 +41,7 @@ export const Tips = () => {
           undefined
       )
     }
-    /** Shows the tooltip on touch screens, which cannot hover. Elements with their own action show no tooltip. */
+    /** Shows the tooltip on touch screens, which cannot hover. Interactive elements show no tooltip. */
     const tapped = (event: Event): void => {
       if (!(event instanceof PointerEvent) || event.pointerType !== "touch") return
       const at = tipOf(event.target)

@@ -1,4 +1,4 @@
-/** A time, relative or absolute. Hovering or tapping shows the exact time in the user's time zone. */
+/** A time, relative or absolute. Hovering or tapping shows the exact time. */
 import { useSyncExternalStore } from "react"
 import { day, dayAndTime, exactly, relative, time } from "../moments.ts"
 

@@ -25,7 +25,7 @@ const key = ["passkeys"]
 const usePasskeys = () =>
   useQuery({ queryKey: key, queryFn: async () => (await resultOf(api.GET("/v1/me/passkeys"))).passkeys })
 
-/** Adds a passkey. Returns the reason if the user dismissed the browser's dialog or the device already has a passkey. Throws all other errors. */
+/** Adds a passkey. Returns a reason if the user dismissed the browser's dialog or the device already has a passkey. Rethrows all other errors. */
 const added = async (name: string): Promise<string | undefined> => {
   const options = await resultOf(api.POST("/v1/me/passkeys/options"))
   try {

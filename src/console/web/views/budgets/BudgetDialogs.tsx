@@ -13,7 +13,7 @@ import { units } from "./Gauges.tsx"
 export type Budget = Schemas["Budget"]
 export type NewBudget = Schemas["NewBudget"]
 
-/** The form's values, as typed, under the names of the request's fields. */
+/** The form's values as typed, by request field. */
 const empty = {
   name: "",
   "limit.usd": "",
@@ -44,7 +44,7 @@ export interface FieldOf {
 const conditions = ["model", "provider", "capability", "tag", "end_user"] as const
 const conditionsAndOwners = ["member", "key", ...conditions] as const
 
-/** Writes thresholds as percentages: `[0.5, 1]` becomes `50, 100`. */
+/** Formats thresholds as percentages: `[0.5, 1]` becomes `50, 100`. */
 const percentages = (thresholds: Budget["notify_at"]): string =>
   thresholds.map((share) => String(Math.round(share * 1e8) / 1e6)).join(", ")
 
@@ -54,7 +54,7 @@ const typedThresholds = ({ notify_at }: Draft): ReadonlyArray<number> =>
     return text === "" ? [] : [Number(text) / 100]
   })
 
-/** A list of percentages up to 100, each with or without a percent sign. */
+/** Matches a list of percentages up to 100, with or without percent signs. */
 const percentagesPattern = String.raw`\s*((100|[0-9]{1,2}(\.[0-9]+)?)\s*%?\s*(,\s*(?=[0-9])|$))*`
 
 const draftOf = ({ limit, mode, name, notify_at }: Budget): Draft => ({
@@ -89,7 +89,7 @@ const bodyOf = (draft: Draft): NewBudget => ({
   )
 })
 
-/** Builds the body that changes a budget. An empty limit removes the limit. Thresholds are sent only if they changed. */
+/** Builds the request body for a change. An empty field removes the limit. Thresholds are sent only if they changed. */
 const changeOf = (draft: Draft, before: Draft): Schemas["BudgetChange"] => ({
   name: draft.name.trim(),
   mode: draft.mode as Budget["mode"],
@@ -141,7 +141,7 @@ export interface Ways {
   readonly change: (budget_id: string, body: Schemas["BudgetChange"]) => Promise<unknown>
   readonly remove: (budget_id: string) => Promise<unknown>
   readonly raise: (budget_id: string, body: Schemas["BudgetRaise"]) => Promise<unknown>
-  /** The key of the queries to invalidate after a change. */
+  /** The queries to invalidate after a change. */
   readonly queryKey: ReadonlyArray<string>
 }
 
@@ -174,7 +174,7 @@ const useDraft = (first: Draft): readonly [Draft, FieldOf] => {
 
 interface MakeProps extends DialogOf {
   readonly first?: Partial<Draft>
-  /** Renders the fields for the owner of the calls that the budget counts. */
+  /** Renders the fields that select whose calls the budget counts. */
   readonly owners: (field: FieldOf, draft: Draft) => ReactNode
 }
 

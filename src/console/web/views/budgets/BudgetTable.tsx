@@ -14,7 +14,7 @@ import { Gauges } from "./Gauges.tsx"
 
 type Condition = keyof Budget["applies_to"]
 
-/** Returns the name of a member or key. For any other condition, returns the value. */
+/** Returns the display name of a condition's value. Only members and keys have names; other values are returned unchanged. */
 export type NameOf = (condition: Condition, value: string) => string
 
 const AppliesTo = ({ nameOf, of }: { readonly of: Budget; readonly nameOf: NameOf }) => {

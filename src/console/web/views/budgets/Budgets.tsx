@@ -1,4 +1,4 @@
-/** The tenant's budgets. Owners and admins set budgets, and members set budgets on their own keys. */
+/** The tenant's budgets. Owners and admins can set any budget. Members can set budgets on their own keys. */
 import { useQuery } from "@tanstack/react-query"
 import { Gauge, Plus } from "lucide-react"
 import { useState } from "react"
@@ -73,7 +73,7 @@ const useNameOf = (): NameOf => {
   }
 }
 
-/** Returns a predicate: whether the user is allowed to change a budget. It only hides buttons; the API enforces the rule. */
+/** Returns a predicate for whether the user may change a budget. It only controls buttons; the API enforces the rule. */
 const useCanEdit = (): ((budget: Budget) => boolean) => {
   const manages = useManages()
   const { data: me } = useMe()

@@ -1,4 +1,4 @@
-/** Shows with bars how much of each limit is used. */
+/** Shows the usage of each limit as a bar. */
 import type { ReactNode } from "react"
 import type { Schemas } from "../../app/Client.ts"
 import { count } from "../../moments.ts"

@@ -28,7 +28,7 @@ const stateOf = ({ enabled, warn_threshold_usd }: Reload["alerts"], available: b
 
 interface WordsProps {
   readonly of: Reload["alerts"]
-  /** Whether the alert was already sent. The balance must rise before the next alert. */
+  /** Whether an alert was sent. The balance must rise before the next one. */
   readonly isWarned: boolean
   readonly available: bigint | undefined
   readonly emails: ReadonlyArray<string>
@@ -71,7 +71,7 @@ const amountOf = (text: string): number | null => (text.trim() === "" ? null : N
 const textOf = (amount: Usd | null | undefined): string =>
   amount === null || amount === undefined ? "" : usd(nano(amount))
 
-/** Saves the alerts and the billing emails. The request also repeats the auto-reload settings, because alerts and auto-reload share a document. */
+/** Saves the alerts and the billing emails. The request repeats the auto-reload settings, because they share a resource with the alerts. */
 const useSave = (of: Reload, onDone: () => void) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()

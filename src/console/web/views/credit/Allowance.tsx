@@ -18,7 +18,7 @@ const useAllowance = () => {
   })
 }
 
-/** Renders nothing if there is no allowance, as in most deployments. */
+/** Renders nothing if the tenant has no allowance. */
 export const Allowance = () => {
   const { data } = useAllowance()
   const allowance = data?.allowance ?? undefined

@@ -1,4 +1,4 @@
-/** Auto-reload: its rule, its state and next step, and the form for its settings. */
+/** Auto-reload: its rule, state, next step and settings form. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -27,7 +27,7 @@ const tones: Readonly<Record<Reload["auto_reload"]["state"], Tone>> = {
   disabled: "plain"
 }
 
-/** Returns whether auto-reload turned itself off. */
+/** Returns whether auto-reload was turned off automatically. */
 const isPaused = ({ disabled_reason, enabled }: Reload["auto_reload"]): boolean => !enabled && disabled_reason !== null
 
 /** Describes the next step. Returns `undefined` if the user has turned auto-reload off or the next step is not known yet. */
@@ -51,7 +51,7 @@ const nextOf = (settings: Reload["auto_reload"], available: bigint | undefined):
   }
 }
 
-/** Explains why a charge was refused and when the next one is possible. */
+/** Explains an error, with its reason or the time of the next possible charge, if known. */
 const chargeAdvice = (error: unknown): string => {
   if (!(error instanceof Refusal)) return advice(error)
   const { free_at, reason } = error.details

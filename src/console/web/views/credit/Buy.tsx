@@ -12,9 +12,9 @@ import { TextField } from "../../parts/Fields.tsx"
 import { toast } from "../../parts/Toasts.tsx"
 import { creditTexts } from "../../texts/credit.ts"
 
-/** The storage key for the payment that this tab opened. The value is not secret. */
+/** The storage key for this tab's open checkout. The value is not secret. */
 const storageName = "console.checkout"
-/** How long the console waits for the confirmation, in milliseconds. */
+/** How long a saved checkout remains valid, in milliseconds. */
 const patience = 3_600_000
 
 interface Checkout {
@@ -84,7 +84,7 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
   )
 }
 
-/** Shows a notice after the user opened the processor's page, until the balance rises or the user dismisses the notice. */
+/** Shows a notice for an open checkout until the balance rises or the user dismisses it. */
 export const Arrival = () => {
   const { data: account } = useBillingAccount()
   const [begun, setBegun] = useState(checkout)

@@ -1,4 +1,4 @@
-/** The credit view: the balance by kind of credit, how it is refilled, and the ledger. */
+/** The credit view: the balance by credit type, the ways to refill it, and the ledger. */
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import { ArrowLeftRight, Plus, Ticket } from "lucide-react"
 import { useState } from "react"

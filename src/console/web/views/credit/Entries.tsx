@@ -1,4 +1,4 @@
-/** The ledger. It lists every change to the balance with its cause. */
+/** Lists the ledger entries with their causes. */
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router"
 import { ReceiptText, ShieldCheck } from "lucide-react"
 import { useState } from "react"

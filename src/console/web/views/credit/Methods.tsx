@@ -1,4 +1,4 @@
-/** Stored payment methods. */
+/** Saved payment methods. */
 import { useMutation } from "@tanstack/react-query"
 import { CreditCard, Plus } from "lucide-react"
 import { api, resultOf, tenantId } from "../../app/Client.ts"
@@ -26,7 +26,7 @@ const Line = ({ isUsed, method }: { readonly isUsed: boolean; readonly method: M
   )
 }
 
-/** Returns a mutation that opens the processor's page, where the user enters a payment method. */
+/** Returns a mutation that opens the processor's page for adding a payment method. */
 export const useSetup = () => {
   const tenant_id = tenantId()
   return useMutation({

@@ -18,7 +18,7 @@ type Purchase = Schemas["Purchase"]
 
 const perPage = 10
 
-/** Shows the refunds and disputes of a purchase, and the amount still owed. */
+/** Shows a purchase's refunds and disputes, and the amount still owed. */
 const After = ({ of: { movements, owed } }: { readonly of: Purchase }) => (
   <span className="credit-movements">
     {movements.map(({ amount, at, id, kind, returned }) => (
@@ -63,7 +63,7 @@ export const Purchases = () => {
   const tenant_id = tenantId()
   const [page, setPage] = useState(1)
   const purchases = useQuery({
-    // A purchase changes the balance, so events about the balance invalidate this query.
+    // A purchase changes the balance, so ledger events invalidate this query.
     queryKey: ["ledger", tenant_id, "payments", page],
     queryFn: () =>
       resultOf(

@@ -22,7 +22,7 @@ export const useReload = () => {
     queryKey: reloadKey(tenant_id),
     queryFn: () =>
       resultOf(api.GET("/v1/tenants/{tenant_id}/billing/auto-reload", { params: { path: { tenant_id } } })),
-    // Polls during a charge, because no event reports its end.
+    // Poll during a charge, because no event reports its end.
     refetchInterval: ({ state }) => (state.data?.auto_reload.state === "in_flight" ? 3000 : false)
   })
 }
@@ -44,6 +44,6 @@ export const isUnconfigured = (error: unknown): boolean =>
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
-/** Formats the name of a payment method: "Visa ···· 4242". */
+/** Formats a payment method's name: "Visa ···· 4242". */
 export const methodName = ({ brand, last4, type }: Method): string =>
   `${capital(brand ?? type)}${last4 === null ? "" : ` ···· ${last4}`}`

@@ -1,4 +1,4 @@
-/** Lists the matters that need attention, each as a sentence with a link. Renders nothing if there are none. */
+/** Lists the issues that need attention, each as a sentence with a link. Renders nothing if there are none. */
 import { useQuery } from "@tanstack/react-query"
 import type { LinkProps } from "@tanstack/react-router"
 import { TriangleAlert } from "lucide-react"

@@ -1,4 +1,4 @@
-/** The first view, with the balance, recent changes to it, spending and current calls. */
+/** The first view, with the balance, its recent changes, spending and current calls. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { KeyRound, Radio } from "lucide-react"
@@ -56,7 +56,7 @@ const Parts = ({ of }: { readonly of: ReadonlyArray<readonly [Part, bigint]> }) 
   </dl>
 )
 
-/** Shows the balance, its parts, and how much of it open calls have reserved. */
+/** Shows the balance, its parts, and the amount reserved by open calls. */
 const Balance = ({ of }: { readonly of: Schemas["Amounts"] }) => {
   const owned = (["giftable", "granted"] as const).map((part) => [part, nano(of[part])] as const)
   const held = ["held", nano(of.held)] as const

@@ -1,4 +1,4 @@
-/** The page that invitation links in emails open. It offers credit from another user, or membership in a team, and requires no account. */
+/** The target of invitation emails. It offers credit from another user or membership in a team, and requires no account. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { useEffect } from "react"

@@ -1,6 +1,6 @@
 /**
  * This tab's invitation token. It arrives in the URL's fragment (`#`). The page removes the token from the URL before rendering. The tab stores it
- * until it is used, because signing in navigates away and back. Only the owner of the invited address can use it.
+ * until it is used, because signing in navigates away and back. Only the owner of the invited address can redeem it.
  */
 const storageName = "console.invitation"
 
@@ -17,7 +17,7 @@ const decoded = (text: string): string | undefined => {
   }
 }
 
-/** Stores the token from `#transfer=...` or `#team=...`. Returns `false` if there is none, or if the link was truncated within an escape. */
+/** Saves the token from `#transfer=...` or `#team=...`. Returns `false` if there is none or it has an invalid escape sequence. */
 export const takeIn = (hash: string): boolean => {
   const [, kind, text = ""] = /^#?(transfer|team)=(.+)$/.exec(hash) ?? []
   const token = decoded(text)

@@ -23,7 +23,7 @@ interface Draft {
   readonly period: Period
   readonly lastDay: string
   readonly models: string
-  /** As `name=value`, separated by commas. */
+  /** In the form `name=value`, separated by commas. */
   readonly tags: string
 }
 
@@ -31,7 +31,7 @@ const empty: Draft = { name: "", description: "", limit: "", period: "month", la
 
 const dayLong = 86_400_000
 
-/** Returns the end of the last valid day in UTC, or `null` for no expiry. */
+/** Returns the end of `lastDay` in UTC, or `null` for no expiry. */
 const endOf = (lastDay: string): string | null =>
   lastDay === "" ? null : new Date(Date.parse(`${lastDay}T00:00:00Z`) + dayLong).toISOString()
 
@@ -53,7 +53,7 @@ const draftOf = ({
   tags: tags === undefined ? "" : pairsOf(tags)
 })
 
-/** Parses the typed tags. A pair without `=` gets an empty value. The API refuses empty values. */
+/** Parses the tags. Returns `null` if there are none. A pair without `=` gets an empty value, which the API rejects. */
 const tagsOf = (typed: string): Readonly<Record<string, string>> | null => {
   const pairs = typed.split(",").flatMap((pair) => {
     const [name = "", ...value] = pair.split("=")
@@ -67,7 +67,7 @@ export const pairsOf = (tags: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(", ")
 
-/** Builds the request body. Leaves out unchanged tags, because a tag's value can contain a comma. */
+/** Builds the request body. Omits unchanged tags, because a tag's value can contain a comma. */
 const bodyOf = ({ description, lastDay, limit, models, name, period, tags }: Draft, before: Draft) => {
   const allowed = models.split(/[\s,]+/).filter((model) => model !== "")
   return {
@@ -151,7 +151,7 @@ const KeyForm = ({ action, error, first, isPending, onClose, onSend }: FormProps
   )
 }
 
-/** Returns a first call with the key, as code in three languages. */
+/** Returns a sample call with the key in three languages. */
 const firstCall = (key: string) => ({
   curl: `curl ${apiRoot}/v1/chat/completions \\
   -H "Authorization: Bearer ${key}" \\
@@ -208,7 +208,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
         })
       ),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["keys"] }),
-    // Removes the key from the cache as soon as the dialog closes.
+    // Remove the key from the cache when the dialog closes.
     gcTime: 0
   })
   return (
@@ -235,7 +235,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
   )
 }
 
-/** Renders the dialog that creates a key, with an empty form each time it opens. */
+/** Renders the dialog that creates a key. Its form is empty each time it opens. */
 export const MakeKey = ({ isOpen, onClose }: MakeProps) => (isOpen ? <Make onClose={onClose} /> : null)
 
 const Change = ({ of, onClose }: { readonly of: Key; readonly onClose: () => void }) => {

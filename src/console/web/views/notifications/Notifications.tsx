@@ -32,7 +32,7 @@ const icons: Readonly<Record<Notification["kind"], LucideIcon>> = {
   budget_raised: TriangleAlert
 }
 
-/** Returns the view that a notification links to, with the tenant to switch to. Returns `undefined` if there is no such view. */
+/** Returns a notification's target view, with the tenant to switch to, if any. Returns `undefined` if there is no such view. */
 const aboutOf = ({
   data,
   kind
@@ -54,7 +54,7 @@ const useRead = () => {
   })
 }
 
-/** Marks all notifications as read, up to the newest on the page. Later ones remain unread. */
+/** Returns a mutation that marks all notifications up to `newest` as read, or all of them without `newest`. */
 const useReadAll = () => {
   const queries = useQueryClient()
   return useMutation({

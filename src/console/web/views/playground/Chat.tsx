@@ -95,7 +95,7 @@ const SettingsForm = ({ models, of, onChange }: SettingsProps) => {
   )
 }
 
-/** Shows the total cost of all answers. Screen readers announce each answer once it is complete. */
+/** Shows the total cost of all responses. Screen readers announce each response when it ends. */
 const Sum = ({ of }: { readonly of: ReadonlyArray<Exchange> }) => {
   const charged = of.flatMap(({ charged }) => (charged === undefined || charged === "late" ? [] : [nano(charged)]))
   const last = of.at(-1)
@@ -175,7 +175,7 @@ const Composer = ({ isBusy, onSend, onStop }: ComposerProps) => {
   )
 }
 
-/** Makes Escape stop the answer, wherever the focus is. */
+/** Makes Escape stop the response, regardless of focus. */
 const useEscape = (conversation: Conversation, isBusy: boolean): void =>
   useEffect(() => {
     if (!isBusy) return

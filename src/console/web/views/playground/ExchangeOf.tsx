@@ -1,4 +1,4 @@
-/** Shows a message and its answer, with the estimated cost during the stream and the charge afterwards. */
+/** Shows a message and its response, with the estimated cost during streaming and the charge afterwards. */
 import { count, duration } from "../../moments.ts"
 import { Badge } from "../../parts/Badge.tsx"
 import { Money } from "../../parts/Money.tsx"

@@ -1,4 +1,4 @@
-/** Facts about a call, in a row below its answer, and the button that opens its explanation. */
+/** Shows a row of facts about a call below its response, and the button that opens its explanation. */
 import { ReceiptText } from "lucide-react"
 import type { ReactNode } from "react"
 import { Button } from "../../parts/Button.tsx"

@@ -49,7 +49,7 @@ const Save = ({ file, name }: { readonly file: string; readonly name: string }) 
   </div>
 )
 
-/** Renders a link to the copy that the vendor stores temporarily. */
+/** Renders a link to the vendor's temporary copy, if it has a web URL. */
 const Way = ({ of }: { readonly of: Made }) =>
   isWebAddress(of.url) ? (
     <a
@@ -64,7 +64,7 @@ const Way = ({ of }: { readonly of: Made }) =>
     </a>
   ) : null
 
-/** Shows one output. Images load immediately. Videos load on request, because they can be long. */
+/** Shows one output. Images load automatically. Videos load on request, because they can be large. */
 const Result = ({ index, job, name, of }: ResultProps) => {
   const [isWanted, setWanted] = useState(of.kind === "image")
   const [isUnshowable, setUnshowable] = useState(false)
@@ -76,7 +76,7 @@ const Result = ({ index, job, name, of }: ResultProps) => {
         {of.kind === "image" ? (
           <img src={url} alt={name} onError={unshowable} />
         ) : (
-          // No text is available for captions.
+          // No transcript is available for captions.
           <video src={url} controls preload="metadata" aria-label={name} onError={unshowable} />
         )}
         <Save file={url} name={`${name} ${index + 1}`} />

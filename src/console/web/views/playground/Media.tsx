@@ -51,7 +51,7 @@ const filled = <K extends string>(name: K, value: string): Partial<Record<K, str
 const whole = <K extends string>(name: K, value: string): Partial<Record<K, number>> =>
   value.trim() === "" ? {} : ({ [name]: Number(value) } as Record<K, number>)
 
-/** Builds the request from the nonempty fields that the model's type uses. The model's defaults apply to all other fields. */
+/** Builds the request from the nonempty fields for the model's type. The model's defaults apply to all other fields. */
 const bodyOf = ({ type }: MediaModel, draft: Draft): MediaBody => ({
   model: draft.model,
   ...filled("prompt", draft.prompt),

@@ -1,4 +1,4 @@
-/** The playground for models and tools. Each call shows its cost and record, and the same call as code. */
+/** The playground for models and tools. Each call shows its cost, its record and equivalent code. */
 import { getRouteApi } from "@tanstack/react-router"
 import { Choice } from "../../parts/Choice.tsx"
 import { Page } from "../../parts/Page.tsx"

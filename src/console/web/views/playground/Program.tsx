@@ -1,4 +1,4 @@
-/** Shows the call as code for use in a program, with a placeholder instead of a credential. */
+/** Shows the call as code, without a credential. */
 import { KeyRound } from "lucide-react"
 import { ButtonLink } from "../../parts/Button.tsx"
 import { Code } from "../../parts/Code.tsx"

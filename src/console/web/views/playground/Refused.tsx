@@ -1,4 +1,4 @@
-/** Explains a call that was refused or failed: the cause, the remedy and the request id. */
+/** Explains a refused or failed call: the cause, the remedy and the request id. */
 import { CreditCard, RotateCw } from "lucide-react"
 import type { ReactNode } from "react"
 import { Refusal, SignedOut, Unreachable } from "../../app/Refusal.ts"
@@ -78,7 +78,7 @@ const Missing = ({ of }: { readonly of: Refusal }) => {
 interface RefusedProps {
   readonly error: unknown
   readonly of: Of
-  /** Replaces the error's title, for example if part of an answer had already arrived. */
+  /** Replaces the error's title, for example if a partial response had arrived. */
   readonly title?: string
   readonly again?: () => void
   readonly children?: ReactNode

@@ -1,4 +1,4 @@
-/** Searches the web and shows the results that a program would get. */
+/** Searches the web and shows the results as returned by the API. */
 import { Search as SearchIcon } from "lucide-react"
 import { useState } from "react"
 import type { Schemas } from "../../app/Client.ts"

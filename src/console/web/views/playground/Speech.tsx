@@ -1,4 +1,4 @@
-/** Turns text into speech to play or download. */
+/** Converts text to speech for playback or download. */
 import { AudioLines, Download } from "lucide-react"
 import { useState } from "react"
 import { count, fileSize } from "../../moments.ts"
@@ -32,7 +32,7 @@ const bodyOf = ({ format, input, instructions, model, voice }: Draft): SpeechBod
   ...filledIn({ instructions })
 })
 
-/** Returns the number of characters that the service charges for. */
+/** Returns the number of billable characters. */
 const charactersOf = (text: string): number => [...text].length
 
 const Player = ({ audio, format }: { readonly audio: Audio; readonly format: string }) => {
@@ -42,7 +42,7 @@ const Player = ({ audio, format }: { readonly audio: Audio; readonly format: str
       {isUnplayable ? (
         <p className="quiet">{words.unplayable}</p>
       ) : (
-        // The text above serves as the transcript.
+        // The input text is the transcript.
         <audio
           src={audio.url}
           controls

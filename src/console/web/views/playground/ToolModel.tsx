@@ -1,4 +1,4 @@
-/** The field for a tool's model. Several providers can serve the same model, so a choice names both. */
+/** The field for a tool's model. Several providers can offer the same model, so a choice contains both. */
 import { useQuery } from "@tanstack/react-query"
 import { api, asked } from "../../app/Client.ts"
 import { exact } from "../../money.ts"

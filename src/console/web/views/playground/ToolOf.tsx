@@ -1,4 +1,4 @@
-/** The frame around a synchronous tool: input, options, result, and the same call as code. */
+/** The frame around a synchronous tool: input, options, results and equivalent code. */
 import type { LucideIcon } from "lucide-react"
 import { Square, SquarePen } from "lucide-react"
 import { useEffect } from "react"

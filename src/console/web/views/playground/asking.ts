@@ -20,7 +20,7 @@ export const useJobs = (page: number) =>
     placeholderData: keepPreviousData
   })
 
-/** Submits a job. If the response is lost, a retry with the same body reuses the Idempotency-Key, so the service creates only one job. */
+/** Returns a mutation that submits a job. If no response arrives, a retry with the same body reuses the Idempotency-Key. */
 export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void) => {
   const queries = useQueryClient()
   const tenant = tenantId()
@@ -44,7 +44,7 @@ export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void)
   })
 }
 
-/** Returns the job's quote. A settled job reports its charge instead, so the quote is cached before the settlement. */
+/** Returns the job's quote, if known. A settled job reports its charge instead, so the quote is cached before settlement. */
 export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"] | undefined => {
   const queries = useQueryClient()
   const { data } = useQuery({
@@ -59,7 +59,7 @@ export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"
   return data
 }
 
-/** Returns the delay before a job's next poll, in milliseconds. It grows with each poll. */
+/** Returns the delay before a job's next poll, in milliseconds. */
 const pauseAfter = (looks: number): number => Math.min(15_000, 700 * 1.35 ** looks)
 
 const isOpen = ({ settled, status }: Pick<Job, "settled" | "status">): boolean => !settled && status !== "CANCELLED"
@@ -86,7 +86,7 @@ export const useStatus = (job: Job) => {
   return status.data ?? job
 }
 
-/** Fetches the job's result, which makes the charge final. The vendor's URLs in it are temporary. */
+/** Fetches the job's result. The vendor's URLs in it are temporary. */
 export const useResult = ({ request_id }: Job, isDone: boolean) =>
   useQuery({
     queryKey: ["media-result", request_id],
@@ -95,7 +95,7 @@ export const useResult = ({ request_id }: Job, isDone: boolean) =>
     queryFn: () => asked(api.GET("/v1/tools/media/result", { params: { query: { request_id } } }))
   })
 
-/** The maximum number of parallel downloads. The service allows four for each user. */
+/** The maximum number of concurrent downloads. The service allows four per user. */
 const abreast = 3
 let running = 0
 const waiting: Array<() => void> = []

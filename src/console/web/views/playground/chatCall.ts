@@ -23,7 +23,7 @@ export interface Tokens {
 }
 
 export interface Hearing {
-  /** Called when the service accepts the call. `usageId` is the id of its future usage record. */
+  /** Called when the service accepts the call. `usageId` is the usage record's id. */
   readonly begun: (usageId: string | undefined, requestId: string | undefined) => void
   readonly text: (piece: string) => void
   readonly tokens: (tokens: Tokens) => void
@@ -58,7 +58,7 @@ const faultOf = (error: NonNullable<Chunk["error"]>, requestId: string | undefin
   )
 
 /**
- * Sends a call and streams the answer to `hearing`. Fails with `Refusal`, `Unreachable` or `SignedOut`, or with an `AbortError` if `signal` aborts.
+ * Sends a call and streams the response to `hearing`. Rejects with `Refusal`, `Unreachable` or `SignedOut`, or with `AbortError` if `signal` aborts.
  */
 export const streamChat = async (body: ChatBody, signal: AbortSignal, hearing: Hearing): Promise<void> => {
   const response = await sent(body, signal)

@@ -1,4 +1,4 @@
-/** This tab's conversation, stored in memory for one user in one tenant. It survives a change of view but not a reload. */
+/** This tab's in-memory conversation, for one user in one tenant. It survives navigation but not a reload. */
 import { queries } from "../../app/Queries.ts"
 import { api, asked } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
@@ -18,13 +18,13 @@ export interface Exchange {
   /** The time from the request to the first token, in milliseconds. */
   readonly firstToken?: number
   readonly took?: number
-  /** The charge in the usage record, or `"late"` if the record did not appear in time. */
+  /** The charge in the usage record, or `"late"` if the record could not be fetched in time. */
   readonly charged?: Usd | "late"
 }
 
 export const isRunning = ({ state }: Exchange): boolean => state === "waiting" || state === "streaming"
 
-/** Returns the messages so far, for the next call. Includes partial answers, and leaves out messages without an answer. */
+/** Returns the messages so far, for the next call. Includes partial responses, and omits messages without a response. */
 export const messagesOf = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<Message> =>
   exchanges.flatMap(({ answer, body }) =>
     answer === "" ? [] : [body.messages.at(-1)!, { role: "assistant" as const, content: answer }]
@@ -65,7 +65,7 @@ export class Conversation {
     this.#set([])
   }
 
-  /** Sends a message, streams the answer and then polls for its charge. Does nothing while another answer is running. */
+  /** Sends a message, streams the response and then polls for its charge. Does nothing while another response is running. */
   readonly send = async (body: ChatBody): Promise<void> => {
     if (this.exchanges.some(isRunning)) return
     const id = this.#next++
@@ -114,7 +114,7 @@ export class Conversation {
 
 let current: { readonly of: string; readonly conversation: Conversation } | undefined
 
-/** Returns the conversation of the user and tenant that `of` identifies. Clears the previous conversation if `of` has changed. */
+/** Returns the conversation for `of`, which identifies a user in a tenant. Clears the previous conversation if `of` has changed. */
 export const conversationOf = (of: string): Conversation => {
   if (current?.of !== of) {
     current?.conversation.clear()

@@ -23,7 +23,7 @@ export const useMediaModels = () =>
     queryFn: async () => (await asked(api.GET("/v1/tools/media/models"))).models
   })
 
-/** Converts USD per token to USD per million tokens by moving the decimal point six digits, without rounding. */
+/** Converts USD per token to USD per million tokens by shifting the decimal point, without rounding. */
 const ofMillion = (price: string): string => {
   const [whole = "0", fraction = ""] = price.split(".")
   const digits = fraction.padEnd(6, "0")
@@ -43,7 +43,7 @@ export const contextText = ({ context_length }: ChatModel): string => playground
 const charactersOfToken = 4
 const tokensIn = (text: string): bigint => BigInt(Math.ceil(text.length / charactersOfToken))
 
-/** Estimates the price from the lengths of the texts, in nano-USD, for display only. Returns `undefined` if the price is not known. */
+/** Estimates the cost from the text lengths, in nano-USD, for display only. Returns `undefined` if the price is not known. */
 export const estimateOf = (model: ChatModel, prompt: string, answer: string): bigint | undefined => {
   if (!hasPrice(model)) return undefined
   const { pricing } = model

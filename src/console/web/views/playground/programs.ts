@@ -1,4 +1,4 @@
-/** Generates programs that make calls. They use the deployment's address and read the key from the environment. */
+/** Generates sample programs. They use the deployment's URL and read the key from the environment. */
 import { apiRoot } from "../../app/Base.ts"
 import type { ChatBody } from "./chatCall.ts"
 
@@ -22,7 +22,7 @@ const python = (value: unknown, depth: number): string => {
 
 const behind = (spaces: number, text: string): string => text.replaceAll("\n", `\n${" ".repeat(spaces)}`)
 
-/** Writes a TypeScript object literal, with unquoted names. */
+/** Formats a value as a TypeScript literal with unquoted property names. */
 const script = (value: unknown): string => json(value).replaceAll(/^(\s*)"([a-z_]+)":/gm, "$1$2:")
 
 export const chatCode = (body: ChatBody) => {

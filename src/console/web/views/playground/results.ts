@@ -26,7 +26,7 @@ const madeOf = (value: unknown, kind: Made["kind"]): ReadonlyArray<Made> =>
       ]
     : []
 
-/** Returns whether a URL is safe to link to. Other schemes can run a script. */
+/** Returns whether a URL is safe to link to. Other schemes can run scripts. */
 export const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url) && URL.canParse(url)
 const isAddress = (url: string): boolean => isWebAddress(url) || /^data:(?:image|video)\//i.test(url)
 

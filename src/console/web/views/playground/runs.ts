@@ -1,4 +1,4 @@
-/** A tool's calls in this tab, newest first. They are stored in memory for one user in one tenant, and survive a change of view but not a reload. */
+/** A tool's calls in this tab, newest first. They are in memory, for one user in one tenant, and survive navigation but not a reload. */
 import { useSyncExternalStore } from "react"
 import { fetchWith } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
@@ -20,7 +20,7 @@ export interface Run<Input, Output> {
   readonly took?: number
 }
 
-/** Sends a call with the session's token. Fails with `Refusal`, `Unreachable` or `SignedOut`. */
+/** Sends a call with the session's token. Rejects with `Refusal`, `Unreachable` or `SignedOut`. */
 export const called = async <Output>(
   request: Request,
   read: (response: Response) => Promise<Output>
@@ -36,7 +36,7 @@ export const called = async <Output>(
 
 interface Tool<Input, Output> {
   readonly call: (input: Input, signal: AbortSignal) => Promise<Answered<Output>>
-  /** Releases an output's resources once it is no longer shown. */
+  /** Releases an output's resources when it is discarded. */
   readonly forget?: (output: Output) => void
 }
 
@@ -67,7 +67,7 @@ export class Runs<Input, Output> {
     this.#set([])
   }
 
-  /** Sets the owner, a user in a tenant. Clears the calls of a previous owner. */
+  /** Sets the owner, a user in a tenant. Clears a previous owner's calls. */
   belongTo(owner: string): void {
     if (this.#of !== owner && this.all.length > 0) this.clear()
     this.#of = owner

@@ -8,7 +8,7 @@ import { called, Runs } from "./runs.ts"
 export const voices = ["alloy", "ash", "ballad", "coral", "echo", "fable", "onyx", "nova", "sage", "shimmer", "verse"]
 export const formats = ["mp3", "wav", "opus", "aac", "flac"]
 
-/** The request body. Empty fields are left out. */
+/** The request body, without empty fields. */
 export interface SpeechBody {
   readonly input: string
   readonly voice: string
@@ -18,7 +18,7 @@ export interface SpeechBody {
 }
 
 export interface Audio {
-  /** An object URL of this page, valid until it is revoked. */
+  /** An object URL, valid until revoked. */
   readonly url: string
   readonly bytes: number
 }
@@ -45,7 +45,7 @@ export interface TranscriptionInput {
 
 const formOf = ({ fields, file }: TranscriptionInput): FormData => {
   const form = new FormData()
-  // The fields come before the file, because the service needs them first and the file can be long.
+  // Fields precede the file, because the service needs them first.
   for (const [name, value] of Object.entries(fields)) form.append(name, value)
   form.append("file", file)
   return form

@@ -1,4 +1,4 @@
-/** Shows whether a receipt proves what the page shows. It fetches and verifies the receipt when it is rendered. */
+/** Shows whether a receipt matches the page. It is fetched and verified on render. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { CircleAlert, Clock, ShieldCheck, TriangleAlert } from "lucide-react"
 import type { LucideIcon } from "lucide-react"
@@ -54,7 +54,7 @@ const Cosignatures = ({ of: { cosigned, unknown } }: { readonly of: Signatures }
   </>
 )
 
-/** Shows the keys of the witnesses, so that the user can compare them. They come from the service itself. */
+/** Shows the witness keys so that the user can compare them. They come from the service. */
 const WitnessKeys = ({ of }: { readonly of: ReadonlyArray<WitnessKey> }) => (
   <div className="small">
     <p className="quiet">{texts.witnesses}</p>
@@ -75,12 +75,12 @@ const WitnessKeys = ({ of }: { readonly of: ReadonlyArray<WitnessKey> }) => (
 
 interface KeepProps {
   readonly receipt: object
-  /** The keys to check the receipt with: one of the log, and those of witnesses that must have cosigned. */
+  /** The keys to verify with: a log key, and the keys of required witnesses. */
   readonly logKey: string | undefined
   readonly witnesses?: ReadonlyArray<WitnessKey>
 }
 
-/** Offers the receipt's text, and the command that checks it elsewhere. */
+/** Offers the receipt's text, and the command that verifies it elsewhere. */
 const Keep = ({ logKey = "", receipt, witnesses = [] }: KeepProps) => {
   const keys = [logKey, ...witnesses.map(({ key }) => key)].map((key) => `--key '${key}'`).join(" ")
   const least = witnesses.length === 0 ? "" : ` --witnesses ${witnesses.length}`
@@ -98,7 +98,7 @@ const Keep = ({ logKey = "", receipt, witnesses = [] }: KeepProps) => {
 interface KeyChangedProps {
   readonly title: string
   readonly text: string
-  /** The changed keys, and the same as what to trust. */
+  /** The changed keys of one kind, as text and as the change to trust. */
   readonly keys: ReadonlyArray<string>
   readonly changed: Changed
 }
@@ -119,7 +119,7 @@ const KeyChanged = ({ changed, keys, text, title }: KeyChangedProps) => {
   )
 }
 
-/** Warns of each kind of key that changed. */
+/** Warns about changed log keys and witness keys. */
 const KeysChanged = ({ of: { changed, since } }: { readonly of: Trust }) => {
   const { keys, witnesses } = changed
   return (
@@ -140,7 +140,7 @@ const KeysChanged = ({ of: { changed, since } }: { readonly of: Trust }) => {
   )
 }
 
-/** A fact of the call. It is empty if the receipt does not state it. */
+/** Returns a row for a fact, or none if the receipt does not contain it. */
 const stated = (name: string, value: string): ReadonlyArray<readonly [name: string, value: ReactNode]> =>
   value === "" ? [] : [[name, <code key={name}>{value}</code>]]
 
@@ -219,7 +219,7 @@ const useChecked = (of: Subject) =>
   useQuery({
     queryKey: ["receipt", tenantId(), of.of],
     queryFn: () => check(of),
-    // A proof stays valid, so it is never stale. Reopening the receipt or trusting a key verifies it again.
+    // A proof remains valid, so it is never stale. Reopening the receipt or trusting a key reverifies it.
     staleTime: Infinity,
     gcTime: 0,
     refetchInterval: ({ state }) => (state.data?.kind === "pending" ? pendingMillis : false)
@@ -244,7 +244,7 @@ export const ReceiptOf = ({ of }: { readonly of: Subject }) => {
   const checked = useChecked(of)
   const box = useRef<HTMLDivElement>(null)
   const kind = checked.isError ? "error" : checked.data?.kind
-  // The result is below the button, possibly outside the visible part of the dialog.
+  // Scroll to the result, which may be outside the visible part of the dialog.
   useEffect(() => {
     if (kind !== undefined) box.current?.scrollIntoView({ block: "nearest" })
   }, [kind])

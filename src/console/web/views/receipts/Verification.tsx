@@ -1,5 +1,5 @@
 /**
- * The button that verifies the receipt of a charge, and the dialog that verifies the receipt of a ledger entry. The verifier is loaded on first use.
+ * The button that verifies a charge's receipt, and the dialog that verifies a ledger entry's receipt. The verifier is loaded on first use.
  */
 import { useQueryClient } from "@tanstack/react-query"
 import { ShieldCheck } from "lucide-react"
@@ -53,7 +53,7 @@ export const ChargeReceipt = ({ of }: { readonly of: Schemas["Explanation"] }) =
 
 type Entry = Schemas["LedgerEntry"]
 
-/** An entry's id ends with its number. */
+/** Returns the entry number at the end of an entry's id. */
 export const numberOf = ({ id }: Pick<Entry, "id">): number => Number(id.slice(id.lastIndexOf("_") + 1))
 
 const ofEntry = (entry: Entry): Subject => ({

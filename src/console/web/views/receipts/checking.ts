@@ -10,7 +10,7 @@ import type { Trust, WitnessKey } from "./trust.ts"
 
 type Receipt = Schemas["Receipt"]
 
-/** A charge or a ledger entry, with the figures that its receipt must state. Amounts are in nano-USD. */
+/** A charge or ledger entry, with the figures that its receipt must contain. Amounts are in nano-USD. */
 export interface Subject {
   readonly of: { readonly usage_id: string } | { readonly number: number }
   readonly states: Partial<
@@ -18,7 +18,7 @@ export interface Subject {
   >
 }
 
-/** A witness that cosigned the checkpoint, with the time that its signature states and the stored key that verified it. */
+/** A witness that cosigned the checkpoint, with its signature's time and the trusted key that verified it. */
 export interface Cosigned {
   readonly name: string
   readonly time: number
@@ -27,7 +27,7 @@ export interface Cosigned {
 
 export interface Signatures {
   readonly cosigned: ReadonlyArray<Cosigned>
-  /** The names on signatures without a known key. The page cannot verify them, so they prove nothing. */
+  /** The names on signatures without a known key. These signatures are unverified and prove nothing. */
   readonly unknown: ReadonlyArray<string>
 }
 
@@ -40,9 +40,9 @@ interface Fetched {
 export type Checked =
   | (Fetched & { readonly kind: "verified"; readonly found: VerifiedReceipt; readonly signatures: Signatures })
   | (Fetched & { readonly kind: "invalid"; readonly why: string })
-  /** The log has not reached the entry yet. */
+  /** The log does not contain the entry yet. */
   | { readonly kind: "pending" }
-  /** This user cannot get a receipt. `why` states the reason. */
+  /** This user cannot get a receipt, for the reason in `why`. */
   | { readonly kind: "none"; readonly why: string }
   /** The browser lacks the required cryptography. */
   | { readonly kind: "unsupported"; readonly why: string }
@@ -56,7 +56,7 @@ const fetched = ({ of }: Subject): Promise<Receipt> =>
         })
       )
 
-/** Returns the result for an expected refusal, or `undefined` for any other error. */
+/** Returns the result for an expected error, or `undefined` for any other error. */
 const refused = (error: unknown): Checked | undefined => {
   if (!(error instanceof Refusal)) return undefined
   switch (error.code) {
@@ -71,7 +71,7 @@ const refused = (error: unknown): Checked | undefined => {
   }
 }
 
-/** The signers that a checkpoint's lines state, each as the beginning of its verifier key: `<name>+<id>+`. */
+/** Returns a checkpoint's signers, each as the prefix of its verifier key: `<name>+<id>+`. */
 const signersOn = (checkpoint: string): ReadonlyArray<string> =>
   checkpoint
     .slice(checkpoint.lastIndexOf("\n\n") + 2)
@@ -84,7 +84,7 @@ const signersOn = (checkpoint: string): ReadonlyArray<string> =>
       return name === undefined ? [] : [`${name}+${id}+`]
     })
 
-/** Names the signers of a checkpoint that has been verified with these keys. */
+/** Returns the signers of a verified checkpoint, with and without a trusted key. */
 const signaturesOf = (checkpoint: string, { cosigned, origin }: VerifiedReceipt, { witnesses }: Trust): Signatures => {
   const signers = signersOn(checkpoint).filter((signer) => keyName(signer) !== origin)
   const keyOf = (signer: string) => witnesses.find(({ key }) => key.startsWith(signer))
@@ -97,7 +97,7 @@ const signaturesOf = (checkpoint: string, { cosigned, origin }: VerifiedReceipt,
   }
 }
 
-/** Returns the name of the first figure that differs between the receipt and the page. */
+/** Returns the name of the first figure that differs between the receipt and the page, or `undefined` if they agree. */
 const contradiction = ({ states }: Subject, entry: ReceiptEntry): keyof Subject["states"] | undefined =>
   (Object.keys(states) as ReadonlyArray<keyof Subject["states"]>).find((name) => states[name] !== entry[name])
 

@@ -1,14 +1,14 @@
 /**
- * Decides which verifier keys the page trusts. The browser stores the keys that it saw first and trusts these from then on. If the service later
- * names another key for the log or for a witness, the page warns, because only the user can tell a replaced key from a forged one.
+ * Decides which verifier keys the page trusts. The browser saves the first keys that it receives and trusts them from then on. If the
+ * service later returns another key for the log or a known witness, the page warns, because only the user can tell a rotated key from a forged one.
  */
 import { apiRoot } from "../../app/Base.ts"
 import type { Schemas } from "../../app/Client.ts"
 
-/** The name contains the URL, because an origin can serve several services. */
+/** The storage key contains the URL, because an origin can host several services. */
 const stored = `console.log-keys ${apiRoot}`
 
-/** The key of a witness, and when the browser first saw it or began to trust it, as an ISO time. */
+/** A witness's key, and when the browser first received or trusted it, as an ISO time. */
 export interface WitnessKey {
   readonly key: string
   readonly since: string
@@ -16,17 +16,17 @@ export interface WitnessKey {
 
 interface Pinned {
   readonly keys: ReadonlyArray<string>
-  /** When the keys were first seen, as an ISO time. */
+  /** When the first keys were received, as an ISO time. */
   readonly since: string
   readonly witnesses: ReadonlyArray<WitnessKey>
 }
 
 export interface Trust {
-  /** The verifier keys of the log. */
+  /** The log's verifier keys. */
   readonly keys: ReadonlyArray<string>
   readonly since: string
   readonly witnesses: ReadonlyArray<WitnessKey>
-  /** The service's keys that contradict those stored here. */
+  /** The service's keys that conflict with the saved ones. */
   readonly changed: Changed
 }
 
@@ -41,7 +41,7 @@ const isKey = (value: unknown): value is string =>
 
 export const keyName = (key: string): string => key.split("+", 1)[0]!
 
-/** Whether the key's first byte states the type of cosignatures (4). Any other key could pass for a key of the log. */
+/** Returns whether the key has the cosignature type (first byte 4). Any other key could pass for a log key. */
 const isCosigner = (key: unknown): key is string => {
   try {
     return isKey(key) && atob(key.slice(key.indexOf("+", key.indexOf("+") + 1) + 1)).charCodeAt(0) === 4
@@ -73,7 +73,7 @@ const read = (): Pinned | undefined => {
 
 const write = (pinned: Pinned): void => localStorage.setItem(stored, JSON.stringify(pinned))
 
-/** Compares the service's keys with the stored ones. Stores them if there are none yet. A witness with a new name is stored without a warning. */
+/** Compares the service's keys with the saved keys, or saves them if there are none yet. A witness with a new name is saved without a warning. */
 export const trustIn = (served: Schemas["LogKeys"], now: string): Trust => {
   const pinned = read() ?? { keys: served.keys, since: now, witnesses: [] }
   const cosigners = served.witnesses.map(({ key }) => key).filter(isCosigner)
@@ -89,7 +89,7 @@ export const trustIn = (served: Schemas["LogKeys"], now: string): Trust => {
   }
 }
 
-/** Trusts these keys too from now on. */
+/** Adds these keys to the trusted keys. */
 export const trustToo = ({ keys, witnesses }: Changed, now: string): void => {
   const { keys: earlier, since, witnesses: known } = read() ?? { keys: [], since: now, witnesses: [] }
   write({

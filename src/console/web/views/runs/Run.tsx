@@ -1,4 +1,4 @@
-/** Shows a run: its limits, its spending by model, the runs below it, and its calls. */
+/** Shows a run: its limits, its spending by model, its child runs, and its calls. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { getRouteApi, Link } from "@tanstack/react-router"
 import { useState } from "react"

@@ -19,7 +19,7 @@ export type RunLine = Schemas["Run"]
 const route = getRouteApi("/person/runs")
 const perPage = 25
 
-/** Returns the state of a run. `ended` means that the run ended before its expiry. */
+/** Returns a run's state. `ended` means that it ended before its expiry. */
 export const stateOf = ({ ended_at, expires_at }: RunLine, now: number): keyof typeof texts.states =>
   ended_at !== null && Date.parse(ended_at) < Date.parse(expires_at)
     ? "ended"

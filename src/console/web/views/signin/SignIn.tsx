@@ -21,7 +21,7 @@ export const SignIn = () => {
   const providers = useProviders()
   const state = useSession(personSession)
   const { history } = useRouter()
-  // Looks for an existing session, unless the last sign-in failed. A user with an open session is redirected.
+  // Look for an existing session unless the last sign-in failed, and redirect a user with an open session.
   const isAsked = error === undefined && state.kind === "unknown"
   useEffect(() => {
     if (isAsked) void personSession.renew()

@@ -1,4 +1,4 @@
-/** Shows the sign-in methods. In a sandbox, visitors can sign in as anyone. */
+/** Shows the sign-in methods. In a sandbox, visitors can sign in as any user. */
 import { ArrowRight } from "lucide-react"
 import { useState } from "react"
 import { addressOf } from "../../app/Base.ts"
@@ -12,7 +12,7 @@ import { ByPasskey } from "./ByPasskey.tsx"
 
 const people = ["Ada", "Grace", "Alan", "Katherine"] as const
 
-/** Returns the URL that starts a sign-in. The sign-in sets the cookie and returns to the view at `to`. */
+/** Returns the URL that starts a sign-in, which sets the cookie and returns to `to`. */
 const linkOf = (provider: string, to: string, hint?: string): string => {
   const query = new URLSearchParams({ to, ...(hint !== undefined && { login_hint: hint }) })
   return `${addressOf(`sign-in/${provider}`)}?${query.toString()}`

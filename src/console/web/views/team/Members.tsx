@@ -32,8 +32,8 @@ const nameOf = ({ email, name }: Member): string => name || email
 type Grave = "suspend" | "remove" | "leave"
 
 /**
- * Returns the actions that the user is allowed to take on a member. Only owners can change or appoint owners. The owner of a home tenant cannot be
- * removed.
+ * Returns the actions that `viewer` may take on a member. Only owners can change or appoint owners. Members can neither leave nor be removed from
+ * their home tenant.
  */
 const movesOf = (member: Member, viewer: Role, isMe: boolean) => ({
   roles: (["owner", "admin", "member"] as const).filter(

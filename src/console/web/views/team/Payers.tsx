@@ -1,6 +1,6 @@
 /**
- * Shows who pays for the user's calls: the payers in the order of charging, the reason for each position, their available credit, and what each has
- * paid.
+ * Shows who pays for the user's calls: the payers in charging order, the reason for each position, their available credit, and the amounts that they
+ * have paid.
  */
 import { useQuery } from "@tanstack/react-query"
 import { Pin, PinOff } from "lucide-react"

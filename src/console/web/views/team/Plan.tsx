@@ -91,7 +91,7 @@ const MemberSpend = ({ manages }: { readonly manages: boolean }) => {
       ),
     onSuccess: () => toast(teamTexts.saved),
     onError: (error) => toast(advice(error), "bad"),
-    // Waits for the refetch, because the checkbox would otherwise briefly return to its old value.
+    // Wait for the refetch. Otherwise, the checkbox would briefly revert to its old value.
     onSettled: async () => {
       await Promise.all(["balance", "payers"].map((about) => queries.invalidateQueries({ queryKey: [about] })))
       press(undefined)

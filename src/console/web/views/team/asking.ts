@@ -37,7 +37,7 @@ export const usePlan = () =>
     queryFn: () => resultOf(api.GET("/v1/tenants/{tenant_id}/plan", { params: { path: path() } }))
   })
 
-/** Returns a mutation that invalidates the queries about the team, even if the change fails. */
+/** Returns a mutation that invalidates the team's queries, even if the change fails. */
 export const useChange = <A, B>(change: (what: A) => Promise<B>, onDone: (result: B, what: A) => void) => {
   const queries = useQueryClient()
   return useMutation({

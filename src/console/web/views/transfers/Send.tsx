@@ -1,4 +1,4 @@
-/** The form that sends credit. The user enters an amount and a recipient, then reviews what will happen. */
+/** The form that sends credit. The user enters an amount and a recipient, then reviews the transfer. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useBillingAccount } from "../../app/Asking.ts"
@@ -159,7 +159,7 @@ export const Send = ({ onClose, onSent }: SendProps) => {
   const tenant_id = tenantId()
   const queries = useQueryClient()
   const [draft, setDraft] = useState(empty)
-  /** The idempotency key of the transfer under review. With this key, submitting twice sends only one transfer. */
+  /** The idempotency key of the transfer under review, so that a second submission sends nothing. */
   const [key, setKey] = useState<string>()
   const send = useMutation({
     mutationFn: (idempotency: string) =>
@@ -174,7 +174,7 @@ export const Send = ({ onClose, onSent }: SendProps) => {
       toast(words.done(exact(transfer.amount), transfer.recipient_email))
       onSent(transfer)
     },
-    // Returns to the form, because the error can concern one of its fields.
+    // Return to the form, because the error can concern one of its fields.
     onError: () => setKey(undefined)
   })
   if (key === undefined) {

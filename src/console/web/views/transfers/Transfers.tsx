@@ -1,4 +1,4 @@
-/** The transfers view: pending transfers to the user, the transfers received and sent, and the form that sends credit. */
+/** The transfers view: pending transfers to the user, received and sent transfers, and the form that sends credit. */
 import { getRouteApi, useNavigate } from "@tanstack/react-router"
 import { ArrowLeftRight, Send as SendIcon } from "lucide-react"
 import { useMembership } from "../../app/Asking.ts"

@@ -10,7 +10,7 @@ export const perPage = 20
 
 const resendPause = 12 * 3_600_000
 
-/** Returns when the email can be sent again, in milliseconds since 1970. Returns 0 if it was sent only once. */
+/** Returns when the email can be resent, as Unix time in milliseconds, or 0 if it was sent only once. */
 export const resendAt = ({ created_at, last_sent_at }: Transfer): number =>
   last_sent_at === created_at ? 0 : Date.parse(last_sent_at) + resendPause
 
@@ -61,7 +61,7 @@ const moves = {
 
 export type Move = keyof typeof moves
 
-/** Returns the mutation for a move. It invalidates the affected queries even if the service refuses the move. */
+/** Returns a mutation for a transfer action. It invalidates the affected queries even if the request fails. */
 export const useMove = (move: Move, onDone: (transfer: Transfer) => void) => {
   const queries = useQueryClient()
   return useMutation({

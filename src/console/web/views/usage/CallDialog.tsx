@@ -63,7 +63,7 @@ const Sum = ({
   </div>
 )
 
-/** Returns the call's labels and the budgets that admitted it. Leaves out missing values. */
+/** Returns the call's labels and the budgets that admitted it. Omits missing values. */
 const labelFacts = (
   { budgets, end_user, run_id, tags }: Explanation,
   runLink: (run_id: string) => ReactNode
@@ -137,7 +137,7 @@ const Explained = ({ of, runLink }: { readonly of: Explanation; readonly runLink
 interface CallDialogProps {
   readonly id: string | undefined
   readonly onClose: () => void
-  /** Fetches the explanation. By default, requests it as the signed-in user. */
+  /** Fetches the explanation. The default sends the request as the signed-in user. */
   readonly explain?: (usage_id: string) => Promise<Explanation>
 }
 

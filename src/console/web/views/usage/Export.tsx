@@ -1,4 +1,4 @@
-/** Downloads the charges of the window as a file. Only owners and admins are allowed to do this. */
+/** Downloads the window's charges as a file. Renders nothing for members, who are not allowed to do this. */
 import { useMutation } from "@tanstack/react-query"
 import { Download } from "lucide-react"
 import { useMembership } from "../../app/Asking.ts"
@@ -19,7 +19,7 @@ const save = (file: Blob, name: string): void => {
   link.href = url
   link.download = name
   link.click()
-  // By then, the browser has begun to read the file.
+  // Revoke the URL once the browser has certainly opened it.
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }
 

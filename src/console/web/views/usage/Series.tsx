@@ -33,7 +33,7 @@ export const useSeries = (span: Span, by: SeriesBy) => {
   })
 }
 
-/** Returns the names of this tenant's members by account. The map is empty if the user is not allowed to see them. */
+/** Returns the names of this tenant's members by account id. The map is empty until they have loaded. */
 const useMemberNames = (isWanted: boolean): ReadonlyMap<string, string> => {
   const tenant_id = tenantId()
   const { data } = useQuery({
@@ -70,7 +70,7 @@ interface SeriesPlotProps {
   readonly data: Series
   readonly measure: Measure
   readonly height?: number
-  /** Called with the start of the chosen bucket, in seconds since 1970. */
+  /** Called with the start of the selected bucket, as Unix time in seconds. */
   readonly onBucket?: (seconds: number) => void
   readonly chosen?: PlotProps["chosen"]
 }

@@ -1,4 +1,4 @@
-/** Shows usage and cost over time, split by one dimension, and the list of calls. The view's state is kept in the URL. */
+/** Shows usage and cost over time, split by one dimension, and the list of calls. The view's state is part of the URL. */
 import { getRouteApi, useCanGoBack, useRouter } from "@tanstack/react-router"
 import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { ChartColumn, X } from "lucide-react"
@@ -233,7 +233,7 @@ const dimensionsOf = ({ account, application, endpoint, model, payer, provider, 
 /** Returns a page of records and the functions that move to the adjacent pages. Paging neither repeats nor skips calls. */
 const useRecords = (span: Span, sorting: Sorting<CallSort>, filter: ReturnType<typeof filterOf>) => {
   const tenant_id = tenantId()
-  // The cursors of the visited pages. The last cursor belongs to this page.
+  // The visited pages' cursors. The last one belongs to the current page.
   const [cursors, setCursors] = useState<ReadonlyArray<string>>([])
   const question = `${span.start} ${span.end} ${sorting.by} ${sorting.direction} ${JSON.stringify(filter)}`
   useEffect(() => setCursors([]), [question])

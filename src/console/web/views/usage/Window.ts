@@ -29,7 +29,7 @@ const isDay = (text: string | undefined): text is string => text !== undefined &
 
 type Asked = Pick<UsageSearch, "window" | "from" | "to" | "grain">
 
-/** Rounds up to the end of the current hour or day. The query remains the same until then. */
+/** Rounds up to the next multiple of `step`, so that the query is stable until then. */
 const ceiling = (millis: number, step: number): number => Math.ceil((millis + 1) / step) * step
 
 const of = (start: number, end: number, grain: Span["grain"]): Span => ({
@@ -44,7 +44,7 @@ export const spanOf = ({ grain, ...search }: Asked, now: number): Span => {
   return grain !== undefined && grainsOf(span).includes(grain) ? { ...span, grain } : span
 }
 
-/** Returns the grains that a span allows. A single day cannot be split by day, and the number of hours is limited. */
+/** Returns the grains that a span allows. `day` needs more than one day, and `hour` has a maximum number of buckets. */
 export const grainsOf = ({ end, start }: Span): ReadonlyArray<Span["grain"]> => {
   const length = Date.parse(end) - Date.parse(start)
   return [...(length <= hoursMax * hour ? (["hour"] as const) : []), ...(length > dayLong ? (["day"] as const) : [])]
@@ -66,5 +66,5 @@ const usual = ({ from, to, window = "month" }: Asked, now: number): Span => {
   return of(end - length * dayLong, end, "day")
 }
 
-/** Returns the day in the format that a date field expects. */
+/** Returns an ISO time's day, in the format of a date field. */
 export const dayOf = (iso: string): string => iso.slice(0, 10)
