@@ -1,5 +1,5 @@
-// The benchmark. It drives the service, a floor, a plain proxy and a peer in alternated rounds, and then prints medians and ratios next to the
-// targets (see README.md). Errors and wrong charges make it fail; missed targets do not.
+// The benchmark. It drives the service, a floor, a plain proxy and a peer in alternating rounds, then prints medians and ratios next to the
+// targets (see README.md). It fails on errors and wrong charges, but not on missed targets.
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs"
 import { cpus, tmpdir } from "node:os"
@@ -88,19 +88,19 @@ const { values } = parseArgs({
 })
 
 const usageText = `npm run bench -- [options]
-  --only <part>               runs only this part (may be repeated):
+  --only <part>               run only this part (may be repeated):
 ${parts.map(({ about, name }) => `      ${name.padEnd(12)} ${about}`).join("\n")}
-  --against <commit|main.js>  compares this build with another one, in turns of one second (${Object.keys(comparable).join(", ")})
-  --rounds 5                  number of alternated rounds, over which medians are computed
-  --seconds 2                 length of each measurement
-  --warmup 4                  seconds of load before the first round (the peer needs three to reach full speed)
-  --connections 32            number of keep-alive connections that the load generator opens
-  --calls 5000000             number of calls that growth and console put into their databases; of charges whose log is built, for log (500000)
-  --labels 0                  number of different tags and end users in the first tenant's calls, for growth
-  --keep <folder>             the folder in which growth or console stores its database for the next run
-  --dir <folder>              the folder for the databases; use a real disk, because fsync is part of the measurement
-  --main <main.js>            the service to measure, if not dist/main.js
-  --json <file>               writes every measurement to this file as well
+  --against <commit|main.js>  compare this build with another, alternating every second (${Object.keys(comparable).join(", ")})
+  --rounds <n>                number of alternating rounds over which medians are computed (default: 5)
+  --seconds <n>               length of each measurement (default: 2)
+  --warmup <n>                seconds of load before the first round; the peer needs three to reach full speed (default: 4)
+  --connections <n>           number of keep-alive connections that the load generator opens (default: 32)
+  --calls <n>                 calls that growth and console insert (default: 5000000), or charges in the log that log builds (default: 500000)
+  --labels <n>                number of distinct tags and end users in the first tenant's calls, for growth (default: 0)
+  --keep <folder>             keep the database of growth or console in this folder for the next run
+  --dir <folder>              create the databases in this folder, on a real disk because fsync is measured (default: ${tmpdir()})
+  --main <main.js>            measure this service (default: dist/main.js)
+  --json <file>               also write every measurement to this file
   --no-build, --no-peer`
 
 const options: Options = {
