@@ -60,7 +60,7 @@ const { values: given } = parseArgs({
   }
 })
 
-const wanted = (): ReadonlyArray<Architecture> =>
+const parseArchitectures = (): ReadonlyArray<Architecture> =>
   given.arch.map((asked) => {
     const arch = architectures.find((name) => name === asked)
     if (arch === undefined) throw new Error(`--arch ${asked}: must be one of ${architectures.join(", ")}`)
@@ -230,7 +230,7 @@ const write = async (work: string, arch: Architecture, blob: Buffer, files: Para
   say(`${target}: ${(statSync(target).size / 1e6).toFixed(1)} MB`)
 }
 
-const chosen = wanted()
+const chosen = parseArchitectures()
 const driver = fetched(`better-sqlite3@${driverVersion}`)
 const work = join(cache, `work-${process.pid}`)
 const assets = join(work, "assets")

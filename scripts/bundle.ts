@@ -8,7 +8,7 @@ export const root = join(import.meta.dirname, "..")
 type Replacement = readonly [path: RegExp, importer: RegExp, contents: string]
 
 /** Replacements for package parts that the service does not use: the import, its importer and the replacement. */
-const partly: ReadonlyArray<Replacement> = [
+const packageReplacements: ReadonlyArray<Replacement> = [
   // Keep only the pool. Evaluating the other parts of the package (fetch, caches, mocks) takes as long as evaluating the rest of the service.
   [/^undici$/, /\/src\/upstream\//, `export { default as Pool } from "undici/lib/dispatcher/pool.js"`],
   // Drop Node's HTTP/2. A pool uses it only with `allowH2`.
@@ -44,7 +44,7 @@ const replace = (
 const unused: Plugin = {
   name: "parts of packages that are not used",
   setup: ({ onLoad, onResolve }) => {
-    replace(partly, "partly", { onLoad, onResolve })
+    replace(packageReplacements, "partly", { onLoad, onResolve })
     // esbuild bundles all exports of this file with its first user. Without this export, the documents' page stays in a separate file.
     onLoad({ filter: /@effect\/platform\/dist\/esm\/index\.js$/ }, async ({ path }) => ({
       contents: (await readFile(path, "utf8")).replace(/^export \* as HttpApiSwagger .*$/m, "")
@@ -59,7 +59,7 @@ const loop = "for (let i = 0; i < fibersCount; i++) {\n      next();\n    }"
  * fiber forever. Effect builds layers with `forEach`. Without this fix, the service would neither start nor exit if one of several
  * concurrently built layers fails.
  */
-const corrected: Plugin = {
+const packageFixes: Plugin = {
   name: "corrections of packages",
   setup: ({ onLoad }) =>
     onLoad({ filter: /node_modules\/effect\/dist\/esm\/internal\/fiberRuntime\.js$/ }, async ({ path }) => {
@@ -138,5 +138,5 @@ export const common = {
   logLevel: "warning",
   // Turn off the `ws` package's optional accelerators, because they are not installed.
   define: { "process.env.WS_NO_BUFFER_UTIL": '"1"', "process.env.WS_NO_UTF_8_VALIDATE": '"1"' },
-  plugins: [unused, corrected]
+  plugins: [unused, packageFixes]
 } as const satisfies BuildOptions

@@ -241,7 +241,7 @@ const priceOfLines = ({ prices }: Lines, day: string): Price | undefined => {
 }
 
 /** Matches the package's names for charges besides tokens: unrequested searches, calls, seconds. */
-const beside = /^(requests_kcount|output_citation_mtok|input_text_messages_kcount|.*_hours)$/
+const nonTokenCharges = /^(requests_kcount|output_citation_mtok|input_text_messages_kcount|.*_hours)$/
 const searches = /(^|[/-])sonar|deep-research|-search(-|$)/
 
 /** Returns whether a vendor bills a call for more than its tokens. Such a model gets no price here. */
@@ -250,7 +250,7 @@ const isBilledBeside = (id: string, lines: Lines | undefined): boolean => {
     lines === undefined
       ? []
       : Object.keys((Array.isArray(lines.prices) ? lines.prices.at(-1)!.prices : lines.prices) as Prices)
-  return searches.test(id) || names.some((name) => beside.test(name))
+  return searches.test(id) || names.some((name) => nonTokenCharges.test(name))
 }
 
 /** Returns the prices in effect on `day`, or `undefined` if they vary with the time of day. */
@@ -265,7 +265,7 @@ const pricesOn = (list: Extract<Lines["prices"], ReadonlyArray<unknown>>, day: s
 /**
  * Merges two prices. If they differ, uses only the first, because it is newer. The second may be an earlier model's price under the same name.
  */
-const merged = (one: Price | undefined, other: Price | undefined): Pick<Stored, "price" | "differs"> => {
+const mergePrices = (one: Price | undefined, other: Price | undefined): Pick<Stored, "price" | "differs"> => {
   if (one === undefined || other === undefined) return withoutNothing({ price: one ?? other })
   const different = fieldNames.filter(
     (field) => one[field] !== undefined && other[field] !== undefined && Number(one[field]) !== Number(other[field])
@@ -339,7 +339,7 @@ const storedOf = (model: Limits, lines: Lines | undefined): Stored =>
     input_modalities: model.input.includes("image") ? (["text", "image"] as const) : undefined,
     limit_field: model.compat?.maxTokensField === "max_tokens" ? ("max_tokens" as const) : undefined,
     ...addedTo(model.id, model.input.includes("image")),
-    ...(isBilledBeside(model.id, lines) ? {} : merged(priceOfLimits(model), lines && priceOfLines(lines, day)))
+    ...(isBilledBeside(model.id, lines) ? {} : mergePrices(priceOfLimits(model), lines && priceOfLines(lines, day)))
   })
 
 const vendorOf = (vendor: string): Vendor => {

@@ -34,23 +34,23 @@ const withoutRefusals = (document: OpenAPI3): OpenAPI3 => {
 }
 
 /** Keeps only the schemas that the paths refer to, directly or indirectly. */
-const named = (document: OpenAPI3): OpenAPI3 => {
+const withUsedSchemas = (document: OpenAPI3): OpenAPI3 => {
   const all = document.components?.schemas ?? {}
   const found = new Set<string>()
-  const look = (value: unknown): void => {
+  const collect = (value: unknown): void => {
     for (const [, name] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
       if (found.has(name!)) continue
       found.add(name!)
-      look(all[name!])
+      collect(all[name!])
     }
   }
-  look(document.paths)
+  collect(document.paths)
   const schemas = Object.fromEntries(Object.entries(all).filter(([name]) => found.has(name)))
   return { ...document, components: { ...document.components, schemas } }
 }
 
 const contractTypes = async (document: unknown): Promise<string> => {
-  const nodes = await openapiTypes(named(withoutRefusals(structuredClone(document) as OpenAPI3)), {
+  const nodes = await openapiTypes(withUsedSchemas(withoutRefusals(structuredClone(document) as OpenAPI3)), {
     transform: (_, { path }) =>
       path === "#/components/schemas/Usd"
         ? ts.factory.createUnionTypeNode([

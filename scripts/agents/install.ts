@@ -5,7 +5,7 @@ import { join } from "node:path"
 import type { Agent } from "./agents.ts"
 
 /** The installation timeout in milliseconds. */
-const patience = 300_000
+const installTimeout = 300_000
 
 const isInstalled = (folder: string, { package: name, version }: Agent): boolean => {
   const file = join(folder, "node_modules", name, "package.json")
@@ -24,11 +24,11 @@ export const install = (folder: string, agent: Agent): Promise<string | undefine
     execFile(
       "npm",
       [...args, `${agent.package}@${agent.version}`],
-      { cwd: folder, timeout: patience, maxBuffer: 64 * 1024 * 1024 },
+      { cwd: folder, timeout: installTimeout, maxBuffer: 64 * 1024 * 1024 },
       (error, _, stderr) => {
         if (error === null) return resolve(undefined)
         const said = stderr.split("\n").find((line) => /^npm error (?!code|errno|syscall)/.test(line))
-        resolve(error.killed ? `timed out after ${patience / 1000} s` : (said ?? `npm exited with ${error.code}`))
+        resolve(error.killed ? `timed out after ${installTimeout / 1000} s` : (said ?? `npm exited with ${error.code}`))
       }
     )
   })

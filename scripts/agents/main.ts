@@ -12,7 +12,7 @@ import type { Agent } from "./agents.ts"
 import { install } from "./install.ts"
 
 /** The prompt timeout in milliseconds. */
-const patience = 180_000
+const promptTimeout = 180_000
 
 const model = "sandbox-large"
 /** A model whose second upstream accepts only chat, so that requests in other protocols are translated. */
@@ -51,7 +51,7 @@ const run = (agent: Agent, setting: Parameters<Agent["command"]>[0]): Promise<st
       cwd: setting.folder,
       env: { PATH, HOME: setting.home, TMPDIR: setting.home, TERM: "dumb", CI: "1", NO_COLOR: "1", ...env },
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: patience,
+      timeout: promptTimeout,
       killSignal: "SIGKILL"
     })
     let stdout = ""
@@ -81,7 +81,7 @@ const booksOf = async (service: Service, person: Person, { endpoint }: Agent) =>
   return { calls: records.length, cost }
 }
 
-const prove = async (agent: Agent, installed: string, service: Service, model: string): Promise<string> => {
+const checkAgent = async (agent: Agent, installed: string, service: Service, model: string): Promise<string> => {
   const person = await service.signIn(`${agent.package.replaceAll(/\W/g, "-")}.${model}@example.com`)
   const key = await service.key(person)
   const scratch = mkdtempSync(join(tmpdir(), "tollgate-agent-"))
@@ -115,7 +115,7 @@ const main = async (): Promise<void> => {
   const service = await start()
   try {
     const say = async (what: string, agent: Agent, folder: string, model: string) => {
-      const outcome = await prove(agent, folder, service, model).catch((error: unknown) => {
+      const outcome = await checkAgent(agent, folder, service, model).catch((error: unknown) => {
         process.exitCode = 1
         return `FAILED: ${error instanceof Error ? error.message : String(error)}`
       })

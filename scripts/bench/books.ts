@@ -13,7 +13,7 @@ import { startOutside } from "./world.ts"
 
 const day = 86_400_000
 /** The number of calls per progress line. */
-const stretch = 100_000
+const progressInterval = 100_000
 
 /** A description of the filled database, saved in the folder as `filled.json`. */
 export interface Books {
@@ -90,7 +90,7 @@ export const fillBooks = async (bench: Bench, folder: string, { copiesAt, member
   for (const size of sizes) {
     const filling = await startFill(undefined, folder, databaseOf(folder), labels)
     while (made < size) {
-      const some = Math.min(stretch, size - made)
+      const some = Math.min(progressInterval, size - made)
       const { firstCalls, firstDue, rate } = await filling.make({ calls: some, from: at(made), to: at(made + some) })
       made += some
       books.firstCalls += firstCalls

@@ -12,7 +12,7 @@ import { endWithParent, report } from "./processes.ts"
 import { openStore } from "./store.ts"
 import type { Line } from "./store.ts"
 
-const abreast = 64
+const fiberCount = 64
 
 export interface RoundOrder {
   readonly seconds: number
@@ -59,12 +59,12 @@ const raw = () => {
   for (let caller = 0; caller < callers; caller++) store.open(idOf("bil", caller), credit * 1e9)
   let made = 0
   const group = (): void => {
-    const those = Array.from({ length: abreast }, () => lines[next()]!)
+    const those = Array.from({ length: fiberCount }, () => lines[next()]!)
     store.group(() => {
-      for (let i = 0; i < abreast; i++) store.reserve(callId(made + i), those[i]!.account, bound)
+      for (let i = 0; i < fiberCount; i++) store.reserve(callId(made + i), those[i]!.account, bound)
     })
     store.group(() => {
-      for (let i = 0; i < abreast; i++) {
+      for (let i = 0; i < fiberCount; i++) {
         store.settle({
           call: callId(made + i),
           line: those[i]!,
@@ -75,7 +75,7 @@ const raw = () => {
         })
       }
     })
-    made += abreast
+    made += fiberCount
   }
   return ({ seconds }: RoundOrder): Promise<Round> => {
     const [before, start] = [made, performance.now()]
@@ -141,7 +141,7 @@ const ours = Effect.gen(function* () {
     const [before, start] = [made, performance.now()]
     const deadline = start + seconds * 1000
     const fibers = Effect.all(
-      Array.from({ length: abreast }, () => fiber(deadline)),
+      Array.from({ length: fiberCount }, () => fiber(deadline)),
       { concurrency: "unbounded", discard: true }
     )
     return Effect.runPromise(fibers).then(() => {

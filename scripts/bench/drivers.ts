@@ -162,7 +162,7 @@ const serve = (name: string, file: string): void => {
 
 // ---- the comparison -----------------------------------------------------------------------------------------------------
 
-const asked: ReadonlyArray<readonly [title: string, asked: Asked, unit: number]> = [
+const measurements: ReadonlyArray<readonly [title: string, asked: Asked, unit: number]> = [
   ["charge, in batches of 64", { what: "write", rows: 0, times: 300 }, batch],
   ["row by key", { what: "read", rows: 1, times: 20_000 }, 1],
   ["page of 50 rows", { what: "read", rows: 50, times: 2_000 }, 1],
@@ -183,16 +183,16 @@ const compare = async (rounds: number): Promise<void> => {
       children.push(child)
       await ask<number>(child)
     }
-    const costs = names.map(() => asked.map(() => [] as Array<number>))
+    const costs = names.map(() => measurements.map(() => [] as Array<number>))
     for (let round = 0; round < rounds; round++) {
-      for (const [j, [, what]] of asked.entries()) {
+      for (const [j, [, what]] of measurements.entries()) {
         const order = names.map((_, i) => i)
         for (const i of round % 2 === 0 ? order : order.toReversed())
           costs[i]![j]!.push(await ask<number>(children[i]!, what))
       }
     }
     console.log(`CPU µs on Node.js ${nodeVersion}, medians of ${rounds} alternated rounds (fastest..slowest)`)
-    for (const [j, [title, , unit]] of asked.entries()) {
+    for (const [j, [title, , unit]] of measurements.entries()) {
       const cells = names.map((name, i) => {
         const values = costs[i]![j]!.map((cost) => cost / unit)
         return `${name} ${median(values).toFixed(2)} (${Math.min(...values).toFixed(2)}..${Math.max(...values).toFixed(2)})`

@@ -14,7 +14,7 @@ import type { Caller } from "./gateway.ts"
 import { endWithParent, report } from "./processes.ts"
 import type { Line } from "./store.ts"
 
-const abreast = 256
+const fiberCount = 256
 
 /** A batch of calls: either a number of calls spread evenly over a period, or calls dated now for a number of seconds. */
 type Stretch = { readonly calls: number; readonly from: number; readonly to: number } | { readonly seconds: number }
@@ -131,7 +131,7 @@ const filling = Effect.gen(function* () {
     const fiber = Effect.whileLoop({ while: goesOn, body: charge, step: () => {} })
     await Effect.runPromise(
       Effect.all(
-        Array.from({ length: abreast }, () => fiber),
+        Array.from({ length: fiberCount }, () => fiber),
         { concurrency: "unbounded", discard: true }
       )
     )

@@ -235,7 +235,7 @@ const metered = () => {
   }
 
   /** Handles a call in a protocol other than chat. These protocols' streams always report usage, so the floor relays the bytes unchanged. */
-  const speak = (protocol: Other, request: IncomingMessage, response: ServerResponse): void => {
+  const serveProtocol = (protocol: Other, request: IncomingMessage, response: ServerResponse): void => {
     const caller = callerOf(request)
     if (caller === undefined) return refuse(response, 401, "invalid API key")
     read(request, (body) => {
@@ -324,7 +324,7 @@ const metered = () => {
 
   return {
     chat,
-    speak,
+    speak: serveProtocol,
     decide,
     search,
     hello: { keys: opened.map(([key]) => key) },

@@ -313,8 +313,8 @@ export class Results {
     if (this.reaches.length === 0) return
     const row = ({ least, measured, most, unit, what }: Reach) => {
       const target = least === undefined ? `<= ${inUnit(most, unit)}` : `>= ${inUnit(least, unit)}`
-      const holds = measured !== undefined && measured >= (least ?? measured) && measured <= (most ?? measured)
-      return [what, inUnit(measured, unit), target, measured === undefined ? "-" : holds ? "reached" : "NOT reached"]
+      const isMet = measured !== undefined && measured >= (least ?? measured) && measured <= (most ?? measured)
+      return [what, inUnit(measured, unit), target, measured === undefined ? "-" : isMet ? "reached" : "NOT reached"]
     }
     print("\nTargets (only ratios within this run are comparable, not absolute figures)\n")
     print(table([["what", "measured", "target", ""], ...this.reaches.map(row)]))

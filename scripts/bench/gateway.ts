@@ -96,7 +96,7 @@ export interface GatewayOptions {
   readonly workers?: number
 }
 
-const abreast = 8
+const concurrency = 8
 
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const { configure = (one) => one, cores, database, directory, flags = [], main, name, outside, workers } = options
@@ -200,7 +200,7 @@ const inTurns = async <A>(count: number, of: (i: number) => Promise<A>): Promise
       results[i] = await of(i)
     }
   }
-  await Promise.all(Array.from({ length: abreast }, turn))
+  await Promise.all(Array.from({ length: concurrency }, turn))
   return results
 }
 

@@ -45,7 +45,7 @@ export interface Size {
 const [place, mode] = process.argv.slice(2) as [string, "on" | "off"]
 const isPostgres = place.startsWith("postgres")
 /** The number of concurrent charges. */
-const abreast = isPostgres ? 512 : 64
+const fiberCount = isPostgres ? 512 : 64
 
 const idOf = (kind: string, caller: number): string => `${kind}_06bench${String(caller).padStart(13, "0")}`
 
@@ -125,7 +125,7 @@ const sizeOf = Effect.gen(function* () {
  * Repeats the log's job with its pauses. An interruption waits for the current iteration. A round's first iteration adds the entries of the previous
  * round's last second, so each round includes the log's work for as many entries as it makes.
  */
-const looping = Effect.flatMap(ChargeLog, ({ job }) =>
+const logLoop = Effect.flatMap(ChargeLog, ({ job }) =>
   Effect.forever(Effect.flatMap(Effect.uninterruptible(job.turn), (pause) => Effect.sleep(pause ?? 0)))
 )
 
@@ -143,7 +143,7 @@ const completed = Effect.gen(function* () {
 
 // ---- the process --------------------------------------------------------------------------------------------------------
 
-const obeying = Effect.gen(function* () {
+const makeHandler = Effect.gen(function* () {
   const services = yield* Layer.build(layer)
   const writer = Context.get(services, Writer)
   yield* opened(writer)
@@ -155,10 +155,10 @@ const obeying = Effect.gen(function* () {
   const charged = Effect.fnUntraced(function* (goesOn: () => boolean) {
     const before = made
     const start = performance.now()
-    const loop = mode === "on" ? yield* Effect.fork(looping) : undefined
+    const loop = mode === "on" ? yield* Effect.fork(logLoop) : undefined
     const fiber = Effect.whileLoop({ while: goesOn, body: charge, step: () => {} })
     yield* Effect.all(
-      Array.from({ length: abreast }, () => fiber),
+      Array.from({ length: fiberCount }, () => fiber),
       { concurrency: "unbounded", discard: true }
     )
     const millis = performance.now() - start
@@ -180,6 +180,6 @@ const obeying = Effect.gen(function* () {
 })
 
 endWithParent()
-const obey = await Effect.runPromise(Scope.extend(obeying, Effect.runSync(Scope.make())))
-process.on("message", (order: Order) => void Effect.runPromise(obey(order)).then(report))
+const handleOrder = await Effect.runPromise(Scope.extend(makeHandler, Effect.runSync(Scope.make())))
+process.on("message", (order: Order) => void Effect.runPromise(handleOrder(order)).then(report))
 report({ ready: true })

@@ -116,7 +116,7 @@ const options: Options = {
   keep: values.keep === undefined ? undefined : resolve(values.keep)
 }
 
-const wanted = <A extends { readonly name: string }>(all: ReadonlyArray<A>): ReadonlyArray<A> => {
+const selectByName = <A extends { readonly name: string }>(all: ReadonlyArray<A>): ReadonlyArray<A> => {
   const missing = values.only?.find((name) => !all.some((one) => one.name === name))
   if (missing !== undefined)
     throw new Error(`there is no part ${missing}, only ${all.map(({ name }) => name).join(", ")}`)
@@ -157,7 +157,7 @@ const main = async (): Promise<void> => {
     if (statfsSync(directory).type === 0x01021994)
       print(`NOTE: ${directory} is in memory, where fsync costs nothing; see --dir`)
     if (values.against !== undefined) {
-      const names = wanted(Object.keys(comparable).map((name) => ({ name }))).map(({ name }) => name)
+      const names = selectByName(Object.keys(comparable).map((name) => ({ name }))).map(({ name }) => name)
       const workloads = names.flatMap((name) => comparable[name]!(options))
       if (values.against.endsWith(".js")) return await runAgainst(bench, resolve(values.against), workloads)
       const { main: other, remove } = buildCommit(values.against, directory)
@@ -167,7 +167,7 @@ const main = async (): Promise<void> => {
         remove()
       }
     }
-    for (const part of wanted(parts)) {
+    for (const part of selectByName(parts)) {
       const others = watchOthers()
       await part.run(bench)
       print(`\n  other processes used ${(others() * 100).toFixed(0)} % of the machine during the run`)

@@ -114,7 +114,7 @@ const peerOf = async (cores: Cores, { port }: Outside): Promise<Peer | undefined
 // ---- the books ----------------------------------------------------------------------------------------------------------
 
 /** Describes the first caller whose balance did not fall by exactly the cost of its calls, if any. */
-const wrongly = (due: ReadonlyArray<number>, taken: ReadonlyArray<number>): string | undefined => {
+const misbilledCaller = (due: ReadonlyArray<number>, taken: ReadonlyArray<number>): string | undefined => {
   const caller = taken.findIndex((amount, i) => amount !== (due[i] ?? 0))
   return caller < 0
     ? undefined
@@ -123,7 +123,7 @@ const wrongly = (due: ReadonlyArray<number>, taken: ReadonlyArray<number>): stri
 
 const checkFloor = async (child: ChildProcess, { due, served }: Contender): Promise<string> => {
   const { balances, collected, records, reserved, summed } = await ask<Books>(child, {})
-  const wrong = wrongly(
+  const wrong = misbilledCaller(
     due,
     balances.map((balance) => credit * 1e9 - balance)
   )
@@ -139,11 +139,11 @@ const checkFloor = async (child: ChildProcess, { due, served }: Contender): Prom
 
 /** Checks all callers' balances over HTTP, and the invariants with `tollgate verify`. Throws if a charge is wrong. Returns a summary. */
 export const checkGateway = async (service: Gateway, { due, served }: Contender): Promise<string> => {
-  let wrong = wrongly(due, await service.taken())
+  let wrong = misbilledCaller(due, await service.taken())
   // Settlements can complete shortly after the response.
   for (let i = 0; i < 20 && wrong !== undefined; i++) {
     await sleep(100)
-    wrong = wrongly(due, await service.taken())
+    wrong = misbilledCaller(due, await service.taken())
   }
   if (wrong !== undefined) throw new Error(`at ${service.name}: ${wrong}`)
   const verified = (await service.operate("verify")).trim().split("\n").at(-1) ?? ""

@@ -22,7 +22,7 @@ export interface Round {
   readonly charges: ReadonlyArray<number>
 }
 
-const abreast = 512
+const fiberCount = 512
 
 const [url, place, count] = process.argv.slice(2) as [string, string, string]
 
@@ -90,7 +90,7 @@ const writing = Effect.gen(function* () {
     return chargeAt({ call: callId(made++), line, bound: BigInt(callPrice * 3), outcome, onCharged })
   }
   const each = Effect.forEach(lines, (_, line) => Effect.suspend(() => chargeOf(line)), {
-    concurrency: abreast,
+    concurrency: fiberCount,
     discard: true
   })
 
@@ -101,7 +101,7 @@ const writing = Effect.gen(function* () {
     const charge = () => chargeOf(Math.floor(random() * accounts))
     const fiber = Effect.whileLoop({ while: () => performance.now() < deadline, body: charge, step: () => {} })
     return Effect.all(
-      Array.from({ length: abreast }, () => fiber),
+      Array.from({ length: fiberCount }, () => fiber),
       { concurrency: "unbounded", discard: true }
     ).pipe(
       Effect.map(() => ({
@@ -115,8 +115,8 @@ const writing = Effect.gen(function* () {
 })
 
 endWithParent()
-const obey = await Effect.runPromise(Scope.extend(writing, Effect.runSync(Scope.make())))
+const handleOrder = await Effect.runPromise(Scope.extend(writing, Effect.runSync(Scope.make())))
 process.on("message", (order: Order) => {
-  void Effect.runPromise(obey(order)).then((answer) => report((answer as object | undefined) ?? {}))
+  void Effect.runPromise(handleOrder(order)).then((answer) => report((answer as object | undefined) ?? {}))
 })
 report({ ready: true })

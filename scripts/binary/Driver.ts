@@ -19,9 +19,9 @@ const open = (folder: string): unknown => {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     if (!isThere(path, bytes)) {
-      const beside = `${path}.${process.pid}.${Math.round(performance.now() * 1000)}`
-      writeFileSync(beside, bytes, { flag: "wx", mode: 0o500 })
-      renameSync(beside, path)
+      const temporaryPath = `${path}.${process.pid}.${Math.round(performance.now() * 1000)}`
+      writeFileSync(temporaryPath, bytes, { flag: "wx", mode: 0o500 })
+      renameSync(temporaryPath, path)
       belongsToOwner(folder, path)
       if (!isThere(path, bytes)) throw new Error(`${path} differs from what was written`)
     }

@@ -99,7 +99,7 @@ export const run = async (
   }
 
   /** Sends a few plans for one route, generated from their own seed. */
-  const some = async (route: Route, seed: number, most: number): Promise<void> => {
+  const fuzzRoute = async (route: Route, seed: number, most: number): Promise<void> => {
     let last: Found | undefined
     let sent = 0
     const property = fc.asyncProperty(plans.get(route.name)!, async (plan) => {
@@ -130,7 +130,7 @@ export const run = async (
         continue
       }
       const now = turn++
-      await some(routes[now % routes.length]!, (options.seed + now * 7_919) | 0, plansATurn)
+      await fuzzRoute(routes[now % routes.length]!, (options.seed + now * 7_919) | 0, plansATurn)
     }
   }
   await Promise.all(Array.from({ length: options.workers }, work))

@@ -5,7 +5,7 @@ import { sleep } from "../bench/processes.ts"
 const pause = 20
 
 /** The call timeout in milliseconds, longer than any wait in the service. */
-const patience = 30_000
+const callTimeout = 30_000
 
 export class Callers {
   /** The number of successful calls. */
@@ -83,7 +83,7 @@ export class Callers {
         method: "POST",
         headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
         body: this.#body,
-        signal: AbortSignal.timeout(patience)
+        signal: AbortSignal.timeout(callTimeout)
       })
       const text = await response.text()
       if (response.status === 200) return "200"

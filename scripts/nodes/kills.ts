@@ -8,13 +8,13 @@ import { Callers } from "./callers.ts"
 import { deploy, seconds, within } from "./deployment.ts"
 
 /** The minimum and maximum time under load before a node is killed, in milliseconds. */
-const loaded = [300, 1_500] as const
+const loadDuration = [300, 1_500] as const
 /** The number of concurrent callers at each node. */
-const abreast = 8
-const lookEvery = 500
-/** The lease duration in milliseconds. `noticed` is how long other nodes may take to notice its expiry. They check every five seconds. */
+const concurrency = 8
+const pollInterval = 500
+/** The lease duration in milliseconds. `noticeDelay` is how long other nodes may take to notice its expiry. They check every five seconds. */
 const lease = 20_000
-const noticed = 10_000
+const noticeDelay = 10_000
 
 const asked = process.argv.indexOf("--kills")
 const kills = asked < 0 ? 50 : Number(process.argv[asked + 1])
@@ -31,7 +31,9 @@ await within(async (directory) => {
   const { database, keysAt, nodes, settle, startNode } = await deploy(directory)
   const base = (port: number) => `http://127.0.0.1:${port}`
   const keys = await keysAt(base(nodes[0]!.port))
-  const callers = nodes.map(({ port }) => new Callers(`${base(port)}/v1/chat/completions`, keys, chatBody({}), abreast))
+  const callers = nodes.map(
+    ({ port }) => new Callers(`${base(port)}/v1/chat/completions`, keys, chatBody({}), concurrency)
+  )
   for (const one of callers) one.begin()
 
   const reader = new Client(database)
@@ -58,7 +60,7 @@ await within(async (directory) => {
   const looking = (async () => {
     while (!over.signal.aborted) {
       await look()
-      await sleep(lookEvery)
+      await sleep(pollInterval)
     }
   })()
 
@@ -67,7 +69,7 @@ await within(async (directory) => {
     const place = kill % nodes.length
     const { name, port } = nodes[place]!
     const others = callers.filter((_, i) => i !== place)
-    await sleep(loaded[0] + Math.random() * (loaded[1] - loaded[0]))
+    await sleep(loadDuration[0] + Math.random() * (loadDuration[1] - loadDuration[0]))
     const run = await runOf(name)
     const before = others.map(({ unanswered }) => unanswered)
     nodes[place]!.child.kill("SIGKILL")
@@ -86,7 +88,7 @@ await within(async (directory) => {
   }
   await Promise.all(callers.map((one) => one.end()))
   // The last node's reservations are also released once its lease ends.
-  while (killed.some(({ lastOpen }) => performance.now() - lastOpen < 2 * lookEvery)) await sleep(lookEvery)
+  while (killed.some(({ lastOpen }) => performance.now() - lastOpen < 2 * pollInterval)) await sleep(pollInterval)
   over.abort()
   await looking
   await reader.end()
@@ -97,12 +99,12 @@ await within(async (directory) => {
     `\n${kills} kills; ${left.length} of them left reservations open, ${left.reduce((sum, { open }) => sum + open, 0)} in total; ` +
       `the last one of a node was released after at most ${seconds(Math.max(0, ...times))}.`
   )
-  const late = times.filter((time) => time > lease + noticed).length
+  const late = times.filter((time) => time > lease + noticeDelay).length
   await settle({
     acknowledged: callers.reduce((sum, { acknowledged }) => sum + acknowledged, 0),
     unanswered: callers.reduce((sum, { unanswered }) => sum + unanswered, 0)
   })
   if (errors > 0) throw new Error(`${errors} calls failed at nodes that were not killed`)
   if (late > 0)
-    throw new Error(`after ${late} kills, reservations remained for longer than a lease and ${seconds(noticed)}`)
+    throw new Error(`after ${late} kills, reservations remained for longer than a lease and ${seconds(noticeDelay)}`)
 })

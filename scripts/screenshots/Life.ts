@@ -89,7 +89,7 @@ class Life {
     })
     // In the sandbox, opening the checkout page pays.
     await fetch(checkout_url)
-    await until(async () => (await this.service.balance({ tenant_id, token } as Person)) !== before)
+    await waitUntil(async () => (await this.service.balance({ tenant_id, token } as Person)) !== before)
   }
 
   async send(from: Person, to: string, amount: number, more: object = {}): Promise<string> {
@@ -119,7 +119,7 @@ class Life {
   async letterTo(email: string, kind: "invites" | "transfer-invites"): Promise<string> {
     const link = new RegExp(`/${kind}/([0-9a-f]{64})`)
     let token: string | undefined
-    await until(async () => {
+    await waitUntil(async () => {
       const letters = await lettersTo(this.service, email)
       token = letters.flatMap(({ text }) => link.exec(text)?.[1] ?? []).at(-1)
       return token !== undefined
@@ -152,7 +152,7 @@ class Life {
 }
 
 /** Waits for a condition that a background job fulfills. */
-const until = async (is: () => Promise<boolean>): Promise<void> => {
+const waitUntil = async (is: () => Promise<boolean>): Promise<void> => {
   for (let tries = 0; tries < 200; tries++) {
     if (await is()) return
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -225,7 +225,7 @@ const refund = async (life: Life, { tenant_id, token }: Person, amount: number):
 }
 
 /** Simulates the first month, whose transfers and invitations have ended by the last day. */
-const begin = async (life: Life): Promise<void> => {
+const simulateFirstMonth = async (life: Life): Promise<void> => {
   const ada = await life.who("ada")
   await life.buy(ada, 25)
   await life.send(ada, "charles@example.com", 1.5, { message: "For the second engine" })
@@ -238,7 +238,7 @@ const begin = async (life: Life): Promise<void> => {
 }
 
 /** Simulates the last days, whose transfers and invitations are still pending. */
-const recently = async (life: Life, team: string): Promise<Pick<Lived, "transferLetter" | "teamLetter">> => {
+const simulateLastDays = async (life: Life, team: string): Promise<Pick<Lived, "transferLetter" | "teamLetter">> => {
   const [ada, grace, alan] = [await life.who("ada"), await life.who("grace"), await life.who("alan")]
   await life.end(alan, await life.send(ada, alan.email, 2.25), "decline")
   const revoked = await life.send(ada, mailOf("katherine"), 0.75, { kind: "transfer" })
@@ -272,7 +272,7 @@ const makeMedia = async (life: Life): Promise<void> => {
 export const live = async (service: Service): Promise<Lived> => {
   const life = new Life(service)
   const { chance } = life
-  await begin(life)
+  await simulateFirstMonth(life)
   const ada = await life.who("ada")
   const keys = await adasKeys(life, ada)
   const team = await makeTeam(life, ada)
@@ -291,7 +291,7 @@ export const live = async (service: Service): Promise<Lived> => {
     })
     await service.call("/v1/search?query=tolls", { token: keys[0]! })
   }
-  const letters = await recently(life, team.id)
+  const letters = await simulateLastDays(life, team.id)
   await service.control("/faults", { service: "chat", status: 500, times: 1 })
   await service.call("/v1/chat/completions", {
     token: keys[0]!,

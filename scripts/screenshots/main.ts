@@ -26,7 +26,7 @@ const settled = async ({ page }: Tab, isWaiting = false): Promise<void> => {
 }
 
 /** Environment variables that make an operator command use the sandbox's clock. */
-const laterClock = {
+const sandboxClock = {
   NODE_OPTIONS: `--import file://${join(root, "scripts", "bench", "shifted-clock.mjs")}?days=-${daysAhead}`
 }
 
@@ -54,7 +54,7 @@ const browsers = (desk: Desk, settings: Settings) => {
     newcomer: () => desk.signIn("newcomer@example.com", "", settings),
     operator: async () => {
       const tab = await desk.tab(settings)
-      await tab.page.goto(await desk.operatorLink("grace", laterClock))
+      await tab.page.goto(await desk.operatorLink("grace", sandboxClock))
       await settled(tab)
       return tab
     },
@@ -98,7 +98,7 @@ const takeForReadme = async ({ context, page }: Tab, scheme: string): Promise<vo
  * Takes the entire view, or a dialog with the visible part of the view. Enlarges the viewport instead of taking a full-page screenshot, which would
  * lose the phone emulation.
  */
-const shoot = async ({ page }: Tab, path: string): Promise<void> => {
+const takeScreenshot = async ({ page }: Tab, path: string): Promise<void> => {
   const { height, width } = page.viewportSize()!
   const whole = await page.evaluate(
     () => (document.querySelector(".dialog-shade") ?? document.documentElement).scrollHeight
@@ -119,7 +119,7 @@ const take = async (desk: Desk, tab: Tab, view: View, screen: string, scheme: st
   const wider = await tab.overflow()
   if (wider > 0) console.log(`${view.name} is ${wider} pixels wider than a ${screen}`)
   const path = join(folder, `${view.name}-${screen}-${scheme}.png`)
-  await shoot(tab, path)
+  await takeScreenshot(tab, path)
   if (isReadme && view.name === "home" && screen === "desktop") await takeForReadme(tab, scheme)
   await tab.page.unrouteAll({ behavior: "ignoreErrors" })
 }

@@ -171,16 +171,16 @@ export class Budgets {
     const key = parent?.key ?? person.budgeted.key
     if (key === "") return "there is no such key"
     const above = parent === undefined ? [] : [parent, ...parent.above]
-    const wanted = wide && parent !== undefined ? wider(parent.terms[0]!.limit) : limit
+    const requestedLimit = wide && parent !== undefined ? wider(parent.terms[0]!.limit) : limit
     const from = this.now
     const name = `run ${++this.names}`
-    const json = { name, limit: wire(wanted), expires_in: seconds }
+    const json = { name, limit: wire(requestedLimit), expires_in: seconds }
     const heard = await this.world.ask("/v1/runs", { token: key, json })
     const limits = above.map(({ terms }) => terms[0]!.limit)
-    const isWide = limits.some((limit) => isWider(wanted, limit))
+    const isWide = limits.some((limit) => isWider(requestedLimit, limit))
     if (heard.complete && heard.status === 201 && isWide)
       this.world.findings.push(
-        `${name} was created with ${JSON.stringify(wanted)}, wider than ${JSON.stringify(limits)}`
+        `${name} was created with ${JSON.stringify(requestedLimit)}, wider than ${JSON.stringify(limits)}`
       )
     if (heard.complete && heard.status === 400 && !isWide && above.length < 8)
       this.world.findings.push(
@@ -194,7 +194,7 @@ export class Budgets {
       who: person,
       on: "run",
       period: "total",
-      terms: [{ limit: wanted, mode: "refuse", from, until: this.now }],
+      terms: [{ limit: requestedLimit, mode: "refuse", from, until: this.now }],
       raises: [],
       id,
       known: this.now,

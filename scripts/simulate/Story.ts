@@ -743,17 +743,17 @@ const wait = (random: Random): number =>
   random.chance(0.5) ? random.below(5) : random.chance(0.85) ? random.below(2_000) : random.below(60_000)
 
 export const make = (seed: string, count: number): Story => {
-  const chance = random(`story ${seed}`)
-  const people = 2 + chance.below(4)
-  const weights = weightsOf(chance)
+  const generator = random(`story ${seed}`)
+  const people = 2 + generator.below(4)
+  const weights = weightsOf(generator)
   const found: Array<Omit<Step, "id">> = []
-  const any = () => ({ wait: wait(chance), deed: deed(chance, people, weights) })
+  const any = () => ({ wait: wait(generator), deed: deed(generator, people, weights) })
   while (found.length < count) {
-    if (!chance.chance(0.3)) found.push(any())
+    if (!generator.chance(0.3)) found.push(any())
     else
-      for (const [wait, deed] of chance.pick(plots)(chance, chance.below(people), people)) {
+      for (const [wait, deed] of generator.pick(plots)(generator, generator.below(people), people)) {
         found.push({ wait, deed })
-        if (chance.chance(0.2)) found.push({ ...any(), wait: chance.below(5) })
+        if (generator.chance(0.2)) found.push({ ...any(), wait: generator.below(5) })
       }
   }
   return { seed, people, steps: found.slice(0, count).map((step, i) => ({ id: i + 1, ...step })) }

@@ -31,7 +31,7 @@ interface Told {
 /** The number of threads in the service: the main thread and the writer thread. */
 const threadsMax = 2
 
-const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told> =>
+const heapReports = (file: string, { process: { pid } }: Service): ReadonlyArray<Told> =>
   existsSync(file)
     ? readFileSync(file, "utf8")
         .trim()
@@ -42,10 +42,10 @@ const toldOf = (file: string, { process: { pid } }: Service): ReadonlyArray<Told
 
 /** Requests full collections and waits for them. Returns each thread's retained memory in MB, main thread first. */
 export const retainedOf = async (file: string, service: Service): Promise<ReadonlyArray<number>> => {
-  const before = toldOf(file, service).length
+  const before = heapReports(file, service).length
   service.process.kill("SIGUSR2")
   for (let tries = 0; tries < 600; tries++) {
-    const told = toldOf(file, service).slice(before)
+    const told = heapReports(file, service).slice(before)
     if (told.length === threadsMax)
       return told.toSorted((one, other) => one.thread - other.thread).map(({ retained }) => retained / 1024 / 1024)
     await new Promise((resolve) => setTimeout(resolve, 100))

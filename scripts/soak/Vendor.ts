@@ -27,11 +27,11 @@ const pieces = Array.from({ length: 8 }, (_, index) => chunk(`word${index} `))
 const last = `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [], usage })}\n\ndata: [DONE]\n\n`
 
 const answer = (request: IncomingMessage, response: ServerResponse, body: string): void => {
-  const luck = Math.random()
-  if (luck < share) return void response.writeHead(500, { "content-type": "application/json" }).end('{"error":{}}')
-  if (luck < 2 * share) return void response.writeHead(200, { "content-type": "application/json" }).end('{"usage":')
+  const random = Math.random()
+  if (random < share) return void response.writeHead(500, { "content-type": "application/json" }).end('{"error":{}}')
+  if (random < 2 * share) return void response.writeHead(200, { "content-type": "application/json" }).end('{"usage":')
   // Send nothing until the service times out.
-  if (luck < 2.2 * share) return
+  if (random < 2.2 * share) return
   if (!body.includes('"stream":true')) {
     response.writeHead(200, { "content-type": "application/json", "content-length": String(whole.length) }).end(whole)
     return
@@ -39,7 +39,7 @@ const answer = (request: IncomingMessage, response: ServerResponse, body: string
   response.writeHead(200, { "content-type": "text/event-stream" })
   response.write(pieces.slice(0, 4).join(""))
   setTimeout(() => {
-    if (luck < 3.2 * share) return request.socket.destroy()
+    if (random < 3.2 * share) return request.socket.destroy()
     response.end(pieces.slice(4).join("") + last)
   }, 5)
 }

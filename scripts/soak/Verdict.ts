@@ -75,7 +75,7 @@ const figure = (value: number): string => value.toFixed(Math.abs(value) < 10 ? 2
 
 /** Checks the upper limits, which apply to runs of any length. */
 const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArray<Finding> => {
-  const most = {
+  const limits = {
     retained: 100 + callers / 20,
     resident: 500 + callers / 4,
     // SQLite's log is checkpointed at 16 MB.
@@ -85,7 +85,7 @@ const ceilings = (samples: ReadonlyArray<Sample>, callers: number): ReadonlyArra
   }
   return (["retained", "resident", "log", "handles"] as const).map((name) => {
     const seen = Math.max(...samples.map((sample) => sample[name] ?? 0))
-    return { what: `${name}: ${figure(seen)} at the peak; the limit is ${most[name]}`, flat: seen <= most[name] }
+    return { what: `${name}: ${figure(seen)} at the peak; the limit is ${limits[name]}`, flat: seen <= limits[name] }
   })
 }
 

@@ -50,8 +50,8 @@ const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",")
 const lockedIn = 2
 const locked_ms = 3_000
 
-/** In every `restedEach`th interval and a life's last one, new calls pause until no call is open, and memory is measured. */
-const restedEach = 2
+/** In every `measureEvery`th interval and a life's last one, new calls pause until no call is open, and memory is measured. */
+const measureEvery = 2
 
 /** How long the vendor keeps idle connections open, in milliseconds. Some of these connections belong to this script. */
 const idle_ms = 90_000
@@ -90,23 +90,23 @@ let seenAt = 0
 const gauges = ["tollgate_open_calls", "tollgate_reserved_usd", "tollgate_unsettled_calls"] as const
 
 /** Describes the work that is still open. */
-const unquiet = async (): Promise<ReadonlyArray<string>> => {
+const openWork = async (): Promise<ReadonlyArray<string>> => {
   const text = (await deployment.service().call("/metrics")).body as string
   return gauges.flatMap((name) => (metric(text, name) === 0 ? [] : [`${name} is ${metric(text, name)} at rest`]))
 }
 
 /** Waits until a condition holds or `millis` have passed. */
-const becomes = async (is: () => Promise<boolean>, millis: number): Promise<void> => {
+const waitFor = async (is: () => Promise<boolean>, millis: number): Promise<void> => {
   const until = performance.now() + millis
   while (!(await is()) && performance.now() < until) await pause(250)
 }
 
 /** Pauses the callers, then measures memory after full collections while no call is open. */
-const rested = async (): Promise<ReadonlyArray<number>> => {
+const measureRetained = async (): Promise<ReadonlyArray<number>> => {
   const service = deployment.service()
   let threads: ReadonlyArray<number> = []
   await callers.holding(async () => {
-    await becomes(async () => (await unquiet()).length === 0, 15_000)
+    await waitFor(async () => (await openWork()).length === 0, 15_000)
     threads = await retainedOf(deployment.memory, service)
   })
   return threads
@@ -129,7 +129,7 @@ const sample = async (life: number, bornAt: number, isRested: boolean): Promise<
     p99: part(sorted, 0.99),
     direct: direct.length === 0 ? 0 : median(direct)
   }
-  const threads = isRested ? await rested() : []
+  const threads = isRested ? await measureRetained() : []
   samples.push({ ...measured, retained: isRested ? threads.reduce((sum, size) => sum + size, 0) : undefined })
   const others = [...counts].filter(([name]) => name !== "200").map(([name, times]) => `${name}: ${times}`)
   const { handles, log, p50, p99, resident } = measured
@@ -163,16 +163,16 @@ const live = async (life: number, millis: number): Promise<void> => {
   for (let turn = 1; turn <= turns; turn++) {
     if (turn === lockedIn) await deployment.lock(locked_ms)
     await pause(bornAt + turn * interval * 1_000 - performance.now())
-    await sample(life, bornAt, turn % restedEach === 0 || turn === turns)
+    await sample(life, bornAt, turn % measureEvery === 0 || turn === turns)
   }
 }
 
 /** Checks the state after all callers have stopped and returns the faults. */
-const rest = async (): Promise<ReadonlyArray<string>> => {
+const finalFaults = async (): Promise<ReadonlyArray<string>> => {
   const wrong: Array<string> = []
   const service = deployment.service()
-  await becomes(async () => (await unquiet()).length === 0, 60_000)
-  wrong.push(...(await unquiet()), ...deployment.faults())
+  await waitFor(async () => (await openWork()).length === 0, 60_000)
+  wrong.push(...(await openWork()), ...deployment.faults())
   let recorded = 0
   // Use one key of each user, except the user whose callers disconnect early.
   for (const key of deployment.keys.slice(0, deployment.people.length - 1)) {
@@ -183,7 +183,7 @@ const rest = async (): Promise<ReadonlyArray<string>> => {
   if (recorded < callers.acknowledged)
     wrong.push(`${callers.acknowledged - recorded} acknowledged calls are not recorded`)
   const handles = () => handlesOf(service) - handlesAtFirst
-  await becomes(async () => handles() <= idleMax, idle_ms)
+  await waitFor(async () => handles() <= idleMax, idle_ms)
   print(`${handlesOf(service)} handles are open at rest; before the first call there were ${handlesAtFirst}`)
   if (handles() > idleMax) wrong.push(`${handles()} handles were left open`)
   const verified = await command(["verify"], { DATA_DIR: deployment.folder })
@@ -193,7 +193,7 @@ const rest = async (): Promise<ReadonlyArray<string>> => {
 }
 
 /** Measures the maximum rate and returns half of it, in calls per second. */
-const half = async (): Promise<number> => {
+const halfMaxRate = async (): Promise<number> => {
   await pause(3_000)
   callers.take()
   await pause(5_000)
@@ -209,7 +209,7 @@ let isRight = false
 try {
   if (values.rate !== undefined) callers.at(Number(values.rate))
   callers.begin(count)
-  const rate = values.rate === undefined ? await half() : Number(values.rate)
+  const rate = values.rate === undefined ? await halfMaxRate() : Number(values.rate)
   print(`${count} callers, ${rate.toFixed(0)} calls/s, one line per ${interval} s; log and file in MB`)
   row([...columns, "log", "file", "  others"])
   await pause(2_000)
@@ -225,7 +225,7 @@ try {
   await callers.end()
   const found = findings(samples, count)
   for (const { flat, what } of found) print(`${flat ? "flat" : "GROWS"}: ${what}`)
-  const wrong = await rest()
+  const wrong = await finalFaults()
   for (const one of wrong) print(`WRONG: ${one}`)
   if (values.snapshots !== undefined) print(`snapshots: ${deployment.memory}-*.heapsnapshot`)
   isRight = found.every(({ flat }) => flat) && wrong.length === 0

@@ -35,7 +35,7 @@ const chat = (text: string, more: object = {}) => ({
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-const until = async (is: () => Promise<boolean>): Promise<void> => {
+const waitUntil = async (is: () => Promise<boolean>): Promise<void> => {
   for (let tries = 0; !(await is()); tries++) {
     if (tries === 200) throw new Error("the expected change did not happen")
     await pause(100)
@@ -55,7 +55,7 @@ export const lead = async (service: Service): Promise<{ cast: Cast; team_id: str
   await send(service, cast)
   const team_id = await pool(service, cast)
   await configure(service, cast.ada)
-  await isQuiet(service)
+  await waitUntilQuiet(service)
   return { cast, team_id }
 }
 
@@ -65,7 +65,7 @@ const buy = async (service: Service, { tenant_id, token }: Person): Promise<void
   ).body.result
   // In the sandbox, opening the checkout page pays.
   await fetch(checkout_url)
-  await until(async () => (await service.balance({ tenant_id, token } as Person)) >= 40)
+  await waitUntil(async () => (await service.balance({ tenant_id, token } as Person)) >= 40)
 }
 
 const call = async (service: Service, { key: token, ...ada }: Cast["ada"]): Promise<void> => {
@@ -91,7 +91,7 @@ const call = async (service: Service, { key: token, ...ada }: Cast["ada"]): Prom
   })
   const { request_id } = body.result ?? body
   await service.control("/media", { request_id, status: "COMPLETED" })
-  await until(async () => {
+  await waitUntil(async () => {
     const { body } = await must(service, `/v1/tools/media/status?request_id=${request_id}`, { token })
     return (body.result ?? body).settled
   })
@@ -116,7 +116,7 @@ const send = async (service: Service, { ada, bob, grace }: Cast): Promise<void> 
 /** Waits for an email with a team invitation and returns the token. */
 const invitationTo = async (service: Service, email: string): Promise<string> => {
   let token: string | undefined
-  await until(async () => {
+  await waitUntil(async () => {
     const letters = await lettersTo(service, email)
     token = letters
       .map(({ text }) => /(?<!transfer-)invites\/([0-9a-f]{64})/.exec(text)?.[1])
@@ -157,9 +157,9 @@ const configure = async (service: Service, { tenant_id, token }: Person): Promis
 }
 
 /** Waits two seconds for pending emails, and then until no credit is reserved. */
-const isQuiet = async (service: Service): Promise<void> => {
+const waitUntilQuiet = async (service: Service): Promise<void> => {
   await pause(2_000)
-  await until(async () => !/^tollgate_reserved_usd (?!0$)/m.test((await service.call("/metrics")).body as string))
+  await waitUntil(async () => !/^tollgate_reserved_usd (?!0$)/m.test((await service.call("/metrics")).body as string))
 }
 
 // ---- responses -------------------------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ const live = async (
   return { figures: { commit, at, people: cast, team_id, answers }, data: service.folder }
 }
 
-const keep = (name: string, bytes: Buffer, figures: Figures): void => {
+const saveFixture = (name: string, bytes: Buffer, figures: Figures): void => {
   const path = join(root, "test", "upgrade", "fixtures", name)
   const small = packed(bytes)
   writeFileSync(`${path}.br`, small)
@@ -77,7 +77,7 @@ const ofSqlite = async (folder: string): Promise<void> => {
   const migration = db.prepare("SELECT max(migration_id) FROM tollgate_migrations").pluck().get() as number
   db.pragma("wal_checkpoint(TRUNCATE)")
   db.close()
-  keep(`sqlite-${String(migration).padStart(4, "0")}.db`, readFileSync(file), { ...figures, migration })
+  saveFixture(`sqlite-${String(migration).padStart(4, "0")}.db`, readFileSync(file), { ...figures, migration })
   rmSync(data, { recursive: true, force: true })
 }
 
@@ -147,7 +147,7 @@ const ofPostgres = async (folder: string): Promise<void> => {
     }
   })
   const text = [definition, ...definitions, ...(await contents(server.url))].map((one) => `${one};`).join("\n")
-  keep(`postgres-${String(migration).padStart(4, "0")}.sql`, Buffer.from(text), { ...figures, migration })
+  saveFixture(`postgres-${String(migration).padStart(4, "0")}.sql`, Buffer.from(text), { ...figures, migration })
   await server.stop()
   rmSync(data, { recursive: true, force: true })
 }

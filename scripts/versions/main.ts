@@ -154,9 +154,9 @@ const steps: ReadonlyArray<readonly [name: string, step: (copy: Copy) => unknown
 
 if (process.platform !== "linux")
   throw new Error("test:nodes runs on Linux only, because the packages of Node.js are for it")
-const asked = process.argv.slice(2)
+const requestedVersions = process.argv.slice(2)
 let failures = 0
-for (const version of asked.length > 0 ? asked : versions) {
+for (const version of requestedVersions.length > 0 ? requestedVersions : versions) {
   let copy: Copy
   try {
     copy = copyOf(version)

@@ -42,23 +42,23 @@ export const ConsoleHttp = HttpApiBuilder.group(
     const browser = yield* Browser
     const sessions = yield* BrowserSessions
     const limits = yield* RateLimits
-    const byLetter = yield* EmailSignIn
+    const emailSignInEnabled = yield* EmailSignIn
     const passkeys = yield* Passkeys
     const byPasskey = PasskeySignIn.make({ passkeys, sessions, limits, service })
     const { clearCookie, cookieName, setCookie } = ConsoleReturn.make(service)
 
-    const whenServed = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
+    const requireEnabled = enabled ? Effect.void : Effect.suspend(() => new RouteNotFound())
 
     /** Returns the session cookie, if any. Rejects cross-origin requests and applies the token rate limit. */
-    const ownCookie = (request: Request) =>
-      whenServed.pipe(
+    const sessionCookie = (request: Request) =>
+      requireEnabled.pipe(
         Effect.zipRight(sameOrigin(request, service.public_url)),
         Effect.zipRight(limits.take("token", request)),
         Effect.as(request.cookies[cookieName])
       )
 
     const openSession = Effect.fnUntraced(function* ({ request }: { readonly request: Request }) {
-      const held = yield* ownCookie(request)
+      const held = yield* sessionCookie(request)
       const { code, tenant_id } = yield* readRequest(request)
       const cookie = code === undefined ? held : (yield* sessions.enter(code)).cookie
       if (cookie === undefined || cookie === "") return noSession
@@ -70,19 +70,19 @@ export const ConsoleHttp = HttpApiBuilder.group(
     })
 
     const endSession = Effect.fnUntraced(function* ({ request }: { readonly request: Request }) {
-      yield* storable(sessions.end(yield* ownCookie(request)))
+      yield* storable(sessions.end(yield* sessionCookie(request)))
       return HttpServerResponse.unsafeJson(envelope({ success: true }), { headers: { "set-cookie": clearCookie } })
     })
 
     return handlers
       .handle("providers", () =>
         Effect.as(
-          whenServed,
+          requireEnabled,
           envelope({
             service_name: service.service_name,
             providers: [
               ...identity.configured.map((id) => ({ id, name: identity.nameOf(id) })),
-              ...(byLetter ? [{ id: emailProvider, name: emailName }] : [])
+              ...(emailSignInEnabled ? [{ id: emailProvider, name: emailName }] : [])
             ],
             passkeys: passkeys.available,
             sandbox: sandbox !== undefined
@@ -90,18 +90,18 @@ export const ConsoleHttp = HttpApiBuilder.group(
         )
       )
       .handleRaw("signIn", ({ path, request }) =>
-        byLetter && path.provider === emailProvider
-          ? Effect.zipRight(whenServed, browser.toLetter(request))
+        emailSignInEnabled && path.provider === emailProvider
+          ? Effect.zipRight(requireEnabled, browser.toLetter(request))
           : Effect.zipRight(
-              identity.configured.includes(path.provider) ? whenServed : new RouteNotFound(),
+              identity.configured.includes(path.provider) ? requireEnabled : new RouteNotFound(),
               browser.toProvider(request, path.provider)
             )
       )
       .handleRaw("openSession", (call) => storable(openSession(call)))
       .handleRaw("endSession", endSession)
       .handleRaw("passkeyChallenge", ({ request }) =>
-        storable(Effect.zipRight(whenServed, byPasskey.challenge(request)))
+        storable(Effect.zipRight(requireEnabled, byPasskey.challenge(request)))
       )
-      .handleRaw("passkeySignIn", ({ request }) => storable(Effect.zipRight(whenServed, byPasskey.signIn(request))))
+      .handleRaw("passkeySignIn", ({ request }) => storable(Effect.zipRight(requireEnabled, byPasskey.signIn(request))))
   })
 )

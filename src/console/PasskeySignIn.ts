@@ -31,12 +31,12 @@ export const make = ({ limits, passkeys, service, sessions }: Dependencies) => {
   const { setCookie } = ConsoleReturn.make(service)
   const held = `${cookie.attributes}; SameSite=Strict; Max-Age=${Duration.toSeconds(challengeLifetime)}`
 
-  const own = (request: Request) =>
+  const guardRequest = (request: Request) =>
     Effect.zipRight(sameOrigin(request, service.public_url), limits.take("sign_in", request))
 
   return {
     challenge: Effect.fnUntraced(function* (request: Request) {
-      yield* own(request)
+      yield* guardRequest(request)
       const { cookie: value, options } = yield* passkeys.challenge
       return HttpServerResponse.unsafeJson(envelope(options), {
         headers: { ...noStore, "set-cookie": `${cookie.name}=${value}; ${held}` }
@@ -44,7 +44,7 @@ export const make = ({ limits, passkeys, service, sessions }: Dependencies) => {
     }),
 
     signIn: Effect.fnUntraced(function* (request: Request) {
-      yield* own(request)
+      yield* guardRequest(request)
       const person = yield* passkeys.signIn(request.cookies[cookie.name], yield* readAsserted(request))
       const session = yield* sessions.open(person)
       const now = yield* Clock.currentTimeMillis

@@ -7,16 +7,16 @@ import { ask, cpu, memory, sleep } from "../processes.ts"
 import type { TrickleOrder } from "../upstream.ts"
 import type { World } from "../world.ts"
 
-const wanted = 10_000
+const streamsMax = 10_000
 /** The number of streams started per second. */
-const beginning = 2_000
+const startRate = 2_000
 /** How long all streams are open before memory is measured, in milliseconds. */
 const holdMs = 16_000
 
 /** Returns the maximum number of streams. A stream uses two sockets in the relaying process. Node raises the soft limit to the hard limit itself. */
 const possible = (): number => {
   const limit = Number(/Max open files +\d+ +(\d+)/.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 1_024)
-  return Math.min(wanted, Math.floor((limit - 400) / 2))
+  return Math.min(streamsMax, Math.floor((limit - 400) / 2))
 }
 
 interface Held {
@@ -30,7 +30,7 @@ const hold = async ({ load, upstream }: World, at: Contender, streams: number): 
   const workload = chatCalls({ name: "open streams", connections: streams, stream: true, manner: trickling })
   const open = async () => (await ask<{ readonly open: number }>(upstream, { end: false } satisfies TrickleOrder)).open
   const before = memory(at.pid)
-  const done = drive(load, at, workload, { seconds: 30, rate: beginning, calls: streams, patience: 120 })
+  const done = drive(load, at, workload, { seconds: 30, rate: startRate, calls: streams, patience: 120 })
   const failed = done.then(
     () => true,
     () => true
@@ -54,7 +54,7 @@ const hold = async ({ load, upstream }: World, at: Contender, streams: number): 
 const run = async (bench: Bench): Promise<void> => {
   const world = await bench.world()
   const streams = possible()
-  if (streams < wanted) say(`open: ${streams} streams only, because of this machine's limit on open files`)
+  if (streams < streamsMax) say(`open: ${streams} streams only, because of this machine's limit on open files`)
   const rows: Array<ReadonlyArray<string>> = [["through", "before", "open", "kB per stream", "of a core"]]
   for (const one of [world.floor, world.gateway]) {
     const { before, busy, during } = await hold(world, one, streams)
@@ -68,8 +68,8 @@ const run = async (bench: Bench): Promise<void> => {
     ])
     if (one !== world.gateway) continue
     bench.results.reach({
-      what: `10 memory with ${wanted} open streams${streams < wanted ? ` (extrapolated from ${streams})` : ""}`,
-      measured: before + each * wanted,
+      what: `10 memory with ${streamsMax} open streams${streams < streamsMax ? ` (extrapolated from ${streams})` : ""}`,
+      measured: before + each * streamsMax,
       unit: "MB",
       most: 1_000
     })

@@ -196,7 +196,7 @@ const revocations = 50
 const manyConnections = 512
 
 /** The maximum wait for a revocation to take effect, in milliseconds. */
-const patience = 5_000
+const revocationTimeout = 5_000
 
 const overHttp = async (bench: Bench, server: Server): Promise<void> => {
   const { cores, directory, options } = bench
@@ -381,16 +381,16 @@ const revoke = async ({ results }: Bench, at: Gateway, other: Gateway, books: Co
     if ((await status()) !== 200) throw new Error(`one node refuses a key that was created at the other`)
     await call("DELETE", `${base}/v1/tenants/${tenant}/applications/${application}`, token)
     const start = performance.now()
-    while ((await status()) !== 401 && performance.now() - start < patience);
+    while ((await status()) !== 401 && performance.now() - start < revocationTimeout);
     times.push(performance.now() - start)
-    if (times[i]! >= patience) break
+    if (times[i]! >= revocationTimeout) break
   }
   const worst = Math.max(...times)
-  const isOver = worst >= patience
+  const isOver = worst >= revocationTimeout
   print(`\nTime until a node refuses a key that was revoked at the other node, measured with consecutive calls\n`)
   print(
     isOver
-      ? `  more than ${patience / 1000} s; no further keys were tried`
+      ? `  more than ${revocationTimeout / 1000} s; no further keys were tried`
       : `  median ${median(times).toFixed(1)} ms, worst of ${revocations} ${worst.toFixed(1)} ms`
   )
   results.reach({ what: "4 revocation, median", measured: median(times), unit: "ms", most: 50 })

@@ -214,7 +214,7 @@ export const run = async (
   const isOver = () => counts.calls >= options.calls || Date.now() > (options.until ?? Infinity)
   const all = plans(options.named ?? "", options.patient)
   let turn = 0
-  const some = async (seed: number): Promise<void> => {
+  const fuzzCalls = async (seed: number): Promise<void> => {
     let last: Found | undefined
     let sent = 0
     const property = fc.asyncProperty(all, async (plan) => {
@@ -239,7 +239,7 @@ export const run = async (
     options.told?.(one)
   }
   const work = async (): Promise<void> => {
-    while (!isOver()) await some((options.seed + turn++ * 7_919) | 0)
+    while (!isOver()) await fuzzCalls((options.seed + turn++ * 7_919) | 0)
   }
   await Promise.all(Array.from({ length: options.workers }, work))
   return { counts, found }

@@ -12,7 +12,7 @@ type Instant = string | number | Date
 const dateOf = (at: Instant): Date => (at instanceof Date ? at : new Date(at))
 
 /** Returns a formatter that adds the year unless it is the current year. */
-const yearly = (options: Intl.DateTimeFormatOptions): ((at: Instant) => string) => {
+const withYear = (options: Intl.DateTimeFormatOptions): ((at: Instant) => string) => {
   const short = new Intl.DateTimeFormat(undefined, options)
   const whole = new Intl.DateTimeFormat(undefined, { ...options, year: "numeric" })
   const yearOf = (date: Date): number => (options.timeZone === "UTC" ? date.getUTCFullYear() : date.getFullYear())
@@ -26,9 +26,9 @@ const yearly = (options: Intl.DateTimeFormatOptions): ((at: Instant) => string) 
 export const exactly = (at: Instant): string => dateTime.format(dateOf(at))
 export const day = (at: Instant): string => yearDay.format(dateOf(at))
 /** Formats a UTC day, such as "Mon, Jan 5". */
-export const bookDay = yearly({ weekday: "short", month: "short", day: "numeric", timeZone: "UTC" })
+export const bookDay = withYear({ weekday: "short", month: "short", day: "numeric", timeZone: "UTC" })
 export const time = (at: Instant): string => clockTime.format(dateOf(at))
-export const dayAndTime = yearly({ month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })
+export const dayAndTime = withYear({ month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })
 
 const steps = [
   [60, 1, "second"],
@@ -87,7 +87,7 @@ export const fileSize = (bytes: number): string => {
 }
 
 /** Formats a UTC hour, such as "Jan 5, 03:00 PM". */
-export const bookHour = yearly({
+export const bookHour = withYear({
   month: "short",
   day: "numeric",
   hour: "2-digit",

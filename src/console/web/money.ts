@@ -10,7 +10,7 @@ const scale = 10n ** BigInt(digits)
 
 /** Converts an amount to nano-USD. Truncates finer digits, which occur in unit prices. Returns 0 for text that is not a decimal. */
 export const nano = (amount: Usd): bigint => {
-  const text = typeof amount === "number" ? plain(amount) : amount
+  const text = typeof amount === "number" ? withoutExponent(amount) : amount
   const parts = /^(-?)(\d*)(?:\.(\d*))?$/.exec(text)
   if (parts === null) return 0n
   const [, sign, whole, fraction = ""] = parts
@@ -19,7 +19,7 @@ export const nano = (amount: Usd): bigint => {
 }
 
 /** Formats a number without an exponent: `1e-7` becomes `0.0000001`. */
-const plain = (value: number): string => {
+const withoutExponent = (value: number): string => {
   const text = String(value)
   return /e/i.test(text) ? value.toFixed(Math.abs(value) < 1 ? 18 : 0).replace(/\.?0+$/, "") : text
 }
@@ -42,16 +42,16 @@ export const sum = (amounts: Iterable<Usd>): bigint => {
 export const approximate = (amount: Usd): number => Number(amount)
 
 const formats = new Map<string, Intl.NumberFormat>()
-const format = (least: number, most: number): Intl.NumberFormat => {
-  const name = `${least} ${most}`
+const format = (minPlaces: number, maxPlaces: number): Intl.NumberFormat => {
+  const name = `${minPlaces} ${maxPlaces}`
   const made =
     formats.get(name) ??
     new Intl.NumberFormat(undefined, {
       style: "currency",
       currency: "USD",
       currencyDisplay: "narrowSymbol",
-      minimumFractionDigits: least,
-      maximumFractionDigits: most
+      minimumFractionDigits: minPlaces,
+      maximumFractionDigits: maxPlaces
     })
   formats.set(name, made)
   return made
@@ -73,18 +73,18 @@ export interface Parts {
   readonly tail: string
 }
 
-/** Splits an amount into its parts. `least` and `most` limit the number of decimal places. */
-export const parts = (amount: Usd, least = 2, most = digits): Parts => {
+/** Splits an amount into its parts. `minPlaces` and `maxPlaces` limit the number of decimal places. */
+export const parts = (amount: Usd, minPlaces = 2, maxPlaces = digits): Parts => {
   let head = ""
   let rest = ""
   let tail = ""
-  let behind = false
-  for (const { type, value } of format(least, most).formatToParts(literal(nano(amount)))) {
+  let isPastFraction = false
+  for (const { type, value } of format(minPlaces, maxPlaces).formatToParts(literal(nano(amount)))) {
     if (type === "fraction") {
       head += value.slice(0, 2)
       rest = value.slice(2)
-      behind = true
-    } else if (behind) tail += value
+      isPastFraction = true
+    } else if (isPastFraction) tail += value
     else head += value
   }
   return { head, rest, tail }

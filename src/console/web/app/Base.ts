@@ -7,10 +7,10 @@ export const consoleBase = new URL(document.baseURI)
 export const apiRoot = new URL("..", consoleBase).href.replace(/\/$/, "")
 
 /** Returns the URL of a path below the console. `path` has no leading slash. */
-export const addressOf = (path: string): string => new URL(path, consoleBase).href
+export const consoleUrl = (path: string): string => new URL(path, consoleBase).href
 
 /** Resolves an untrusted path against the console's URL. Returns the console's URL if the result is outside the console or a sign-in page. */
-export const pageAt = (path: string): string => {
-  const href = URL.canParse(path, consoleBase) ? addressOf(path) : ""
-  return href.startsWith(consoleBase.href) && !href.startsWith(addressOf("sign-in")) ? href : consoleBase.href
+export const safeConsoleUrl = (path: string): string => {
+  const href = URL.canParse(path, consoleBase) ? consoleUrl(path) : ""
+  return href.startsWith(consoleBase.href) && !href.startsWith(consoleUrl("sign-in")) ? href : consoleBase.href
 }

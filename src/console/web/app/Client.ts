@@ -6,7 +6,7 @@ import type { Client } from "openapi-fetch"
 import type { components, paths } from "../Contract.d.ts"
 import { apiRoot } from "./Base.ts"
 import { personSession } from "./PersonSession.ts"
-import { reached, Refusal, SignedOut } from "./Refusal.ts"
+import { fetchResponse, Refusal, SignedOut } from "./Refusal.ts"
 import type { Grant, Session } from "./Session.ts"
 
 export type Schemas = components["schemas"]
@@ -25,27 +25,27 @@ export const withAllDigits = (json: string): string =>
 export const fetchWith =
   <G extends Grant, To>(session: Session<G, To>) =>
   async (request: Request): Promise<Response> => {
-    const again = request.clone()
-    const first = await session.token()
-    const response = await send(request, first)
+    const retryRequest = request.clone()
+    const firstToken = await session.token()
+    const response = await send(request, firstToken)
     if (response.status !== 401) return response
-    await session.refused(first)
-    return send(again, await session.token())
+    await session.refused(firstToken)
+    return send(retryRequest, await session.token())
   }
 
 const send = (request: Request, bearer: string): Promise<Response> => {
   request.headers.set("authorization", `Bearer ${bearer}`)
-  return reached(request)
+  return fetchResponse(request)
 }
 
-const isJson = (response: Response): boolean =>
+const hasJsonBody = (response: Response): boolean =>
   response.headers.get("content-type")?.startsWith("application/json") ?? false
 
 const clientBy = (fetch: (request: Request) => Promise<Response>): Client<paths> => {
   const client = createClient<paths>({ baseUrl: apiRoot, credentials: "omit", fetch })
   client.use({
     onResponse: async ({ response }) => {
-      if (!isJson(response)) return undefined
+      if (!hasJsonBody(response)) return undefined
       const { headers, status, statusText } = response
       return new Response(withAllDigits(await response.text()), { headers, status, statusText })
     }
@@ -59,16 +59,16 @@ export const clientWith = <G extends Grant, To>(session: Session<G, To>): Client
 export const api = clientWith(personSession)
 
 /** Sends requests without a credential, for public routes. */
-export const openApi = clientBy(reached)
+export const publicApi = clientBy(fetchResponse)
 
-interface Answered<A> {
+interface ApiResponse<A> {
   readonly data?: A
   readonly error?: unknown
   readonly response: Response
 }
 
 /** Returns the response body. Rejects with `Refusal` on an error response. */
-export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
+export const responseBody = async <A>(answer: Promise<ApiResponse<A>>): Promise<A> => {
   const { data, error, response } = await answer
   if (response.ok) return data as A
   throw new Refusal(
@@ -79,8 +79,8 @@ export const asked = async <A>(answer: Promise<Answered<A>>): Promise<A> => {
 }
 
 /** Returns the `result` field of a response envelope. Rejects with `Refusal` on an error response. */
-export const resultOf = async <A>(answer: Promise<Answered<{ readonly result: A }>>): Promise<A> =>
-  (await asked(answer)).result
+export const resultOf = async <A>(answer: Promise<ApiResponse<{ readonly result: A }>>): Promise<A> =>
+  (await responseBody(answer)).result
 
 /** Returns this tab's tenant. Throws `SignedOut` if the user is not signed in. */
 export const tenantId = (): string => {

@@ -1,11 +1,11 @@
 /**
  * Reads live events as server-sent events over `fetch`, because an `EventSource` can send a token only in its URL. A broken stream resumes after its
- * last event (`Last-Event-ID`). The reconnect delay doubles, up to `pauseMax`, until an event arrives.
+ * last event (`Last-Event-ID`). The reconnect delay doubles, up to `reconnectDelayMax`, until an event arrives.
  */
 import { useEffect, useSyncExternalStore } from "react"
 import { apiRoot } from "./Base.ts"
 import { withAllDigits } from "./Client.ts"
-import { reached, Refusal, SignedOut } from "./Refusal.ts"
+import { fetchResponse, Refusal, SignedOut } from "./Refusal.ts"
 import type { Grant, Session } from "./Session.ts"
 
 export type LiveState = "connecting" | "open" | "lost" | "off"
@@ -18,16 +18,16 @@ interface Event {
 type Listener = (event: Event) => void
 
 /** The maximum silence before the client reconnects, in milliseconds. The service sends data every 15 s. */
-const silenceMax = 40_000
-const pauseMax = 30_000
+const silenceTimeout = 40_000
+const reconnectDelayMax = 30_000
 
 /** Parses server-sent events from the chunks of a stream. */
 export class EventText {
-  #rest = ""
+  #buffer = ""
 
   take(text: string): ReadonlyArray<{ readonly type: string; readonly data: string; readonly id: string | undefined }> {
-    const blocks = (this.#rest + text).split(/\r?\n\r?\n/)
-    this.#rest = blocks.pop() ?? ""
+    const blocks = (this.#buffer + text).split(/\r?\n\r?\n/)
+    this.#buffer = blocks.pop() ?? ""
     return blocks.flatMap((block) => {
       let type = "message"
       let id: string | undefined
@@ -92,24 +92,24 @@ export class Live {
           pause = 500
           this.#set("open")
           cursor = id ?? cursor
-          this.#tell({ type, data: JSON.parse(withAllDigits(data)) })
+          this.#dispatch({ type, data: JSON.parse(withAllDigits(data)) })
         }
       } catch (error) {
         if (error instanceof SignedOut) return this.stop()
       }
       if (signal.aborted) return
       this.#set("lost")
-      await waited(pause, signal)
-      pause = Math.min(pauseMax, pause * 2)
+      await delay(pause, signal)
+      pause = Math.min(reconnectDelayMax, pause * 2)
     }
   }
 
   async *#events(cursor: string | undefined, signal: AbortSignal) {
     const token = await this.#session.token()
     const silence = new AbortController()
-    let timer = setTimeout(() => silence.abort(), silenceMax)
+    let timer = setTimeout(() => silence.abort(), silenceTimeout)
     try {
-      const response = await reached(apiRoot + this.#path, {
+      const response = await fetchResponse(apiRoot + this.#path, {
         credentials: "omit",
         headers: {
           accept: "text/event-stream",
@@ -127,7 +127,7 @@ export class Live {
         const { done, value } = await reader.read()
         if (done) return
         clearTimeout(timer)
-        timer = setTimeout(() => silence.abort(), silenceMax)
+        timer = setTimeout(() => silence.abort(), silenceTimeout)
         yield* text.take(value)
       }
     } finally {
@@ -135,7 +135,7 @@ export class Live {
     }
   }
 
-  #tell(event: Event): void {
+  #dispatch(event: Event): void {
     for (const listener of this.#listeners) listener(event)
   }
 
@@ -147,7 +147,7 @@ export class Live {
 }
 
 /** Waits for `millis`. Resolves early if the browser goes online or `signal` aborts. */
-const waited = (millis: number, signal: AbortSignal): Promise<void> =>
+const delay = (millis: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer)

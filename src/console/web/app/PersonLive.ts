@@ -25,7 +25,7 @@ const staleBy: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** The minimum interval between invalidations, in milliseconds. Hundreds of events can arrive per second. */
-const pause = 1000
+const invalidationInterval = 1000
 
 export const keepFresh = (queries: QueryClient): (() => void) => {
   const stale = new Set<string>()
@@ -38,6 +38,6 @@ export const keepFresh = (queries: QueryClient): (() => void) => {
   }
   return live.on(({ type }) => {
     for (const name of staleBy[type] ?? []) stale.add(name)
-    if (stale.size > 0) timer ??= setTimeout(refresh, pause)
+    if (stale.size > 0) timer ??= setTimeout(refresh, invalidationInterval)
   })
 }

@@ -1,6 +1,6 @@
 /** The user's session. Each tab chooses its own tenant. */
-import { addressOf } from "./Base.ts"
-import { reached, refusalOf } from "./Refusal.ts"
+import { consoleUrl } from "./Base.ts"
+import { fetchResponse, refusalOf } from "./Refusal.ts"
 import { Session } from "./Session.ts"
 import type { Grant } from "./Session.ts"
 
@@ -11,17 +11,17 @@ export interface PersonGrant extends Grant {
 }
 
 /** The storage key for this tab's tenant, so that the choice survives a reload. The tenant's id is not secret. */
-const tenantOfTab = "console.tenant"
+const tenantStorageKey = "console.tenant"
 
 /** Returns a single-use console link's code, if any, and removes it from the address bar and the history. */
-const codeOf = (): string | undefined => {
+const takeLinkCode = (): string | undefined => {
   const code = new URLSearchParams(location.hash.slice(1)).get("link") ?? undefined
   if (code !== undefined) history.replaceState(history.state, "", location.pathname + location.search)
   return code
 }
 
-const ask = (body: { readonly tenant_id?: string | undefined; readonly code?: string }): Promise<Response> =>
-  reached(addressOf("session"), {
+const requestToken = (body: { readonly tenant_id?: string | undefined; readonly code?: string }): Promise<Response> =>
+  fetchResponse(consoleUrl("session"), {
     method: "POST",
     credentials: "same-origin",
     headers: { "content-type": "application/json" },
@@ -29,26 +29,26 @@ const ask = (body: { readonly tenant_id?: string | undefined; readonly code?: st
   })
 
 const renew = async (to: string | undefined): Promise<PersonGrant | undefined> => {
-  const code = codeOf()
+  const code = takeLinkCode()
   // The link may be for a different user. That user might not belong to this tab's tenant.
-  const tenant = code === undefined ? (to ?? sessionStorage.getItem(tenantOfTab) ?? undefined) : undefined
-  let response = await ask(code === undefined ? { tenant_id: tenant } : { code })
+  const tenant = code === undefined ? (to ?? sessionStorage.getItem(tenantStorageKey) ?? undefined) : undefined
+  let response = await requestToken(code === undefined ? { tenant_id: tenant } : { code })
   if (response.status === 403 && tenant !== undefined && to === undefined) {
     // The user no longer belongs to that tenant, so return to the home tenant.
-    sessionStorage.removeItem(tenantOfTab)
-    response = await ask({})
+    sessionStorage.removeItem(tenantStorageKey)
+    response = await requestToken({})
   }
   if (response.status === 204 || response.status === 401) return undefined
   if (!response.ok) throw await refusalOf(response)
   const { result } = (await response.json()) as { result: PersonGrant }
-  sessionStorage.setItem(tenantOfTab, result.tenant_id)
+  sessionStorage.setItem(tenantStorageKey, result.tenant_id)
   return result
 }
 
 const end = async (): Promise<void> => {
-  const response = await reached(addressOf("session"), { method: "DELETE", credentials: "same-origin" })
+  const response = await fetchResponse(consoleUrl("session"), { method: "DELETE", credentials: "same-origin" })
   if (!response.ok && response.status !== 401) throw await refusalOf(response)
-  sessionStorage.removeItem(tenantOfTab)
+  sessionStorage.removeItem(tenantStorageKey)
 }
 
 export const personSession = new Session<PersonGrant, string>({ name: "console", renew, end })

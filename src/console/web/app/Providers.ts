@@ -1,7 +1,7 @@
 /** Loads the service's name and sign-in methods. */
 import { useQuery } from "@tanstack/react-query"
-import { addressOf } from "./Base.ts"
-import { reached, refusalOf } from "./Refusal.ts"
+import { consoleUrl } from "./Base.ts"
+import { fetchResponse, refusalOf } from "./Refusal.ts"
 
 interface Providers {
   readonly service_name: string
@@ -15,7 +15,7 @@ export const useProviders = () =>
     queryKey: ["providers"],
     staleTime: Infinity,
     queryFn: async (): Promise<Providers> => {
-      const response = await reached(addressOf("providers"))
+      const response = await fetchResponse(consoleUrl("providers"))
       if (!response.ok) throw await refusalOf(response)
       return ((await response.json()) as { result: Providers }).result
     }

@@ -5,12 +5,12 @@ import { Refusal, SignedOut } from "./Refusal.ts"
 export { QueryClientProvider }
 
 /** Retries twice, unless the session has ended or the response has a status below 500. */
-const isWorthAnother = (failures: number, error: unknown): boolean =>
+const shouldRetry = (failures: number, error: unknown): boolean =>
   failures < 2 && !(error instanceof SignedOut) && !(error instanceof Refusal && error.status < 500)
 
 export const queries = new QueryClient({
   defaultOptions: {
-    queries: { staleTime: 15_000, gcTime: 300_000, retry: isWorthAnother, refetchOnWindowFocus: true },
+    queries: { staleTime: 15_000, gcTime: 300_000, retry: shouldRetry, refetchOnWindowFocus: true },
     mutations: { retry: false }
   }
 })

@@ -51,7 +51,7 @@ export const refusalOf = async (response: Response): Promise<Refusal> => {
 }
 
 /** Sends a request. Rejects with `Unreachable` if no response arrives, or with `AbortError` if the request is aborted. */
-export const reached = async (input: string | Request, init?: RequestInit): Promise<Response> => {
+export const fetchResponse = async (input: string | Request, init?: RequestInit): Promise<Response> => {
   try {
     return await fetch(input, init)
   } catch (error) {

@@ -26,7 +26,7 @@ export interface SessionOptions<G extends Grant, To> {
 }
 
 /** How long before its expiry a token is renewed, in milliseconds. */
-const early = 60_000
+const renewalLead = 60_000
 
 export class Session<G extends Grant, To = never> {
   #state: SessionState<G> = { kind: "unknown" }
@@ -61,7 +61,7 @@ export class Session<G extends Grant, To = never> {
    * valid token remains.
    */
   async token(): Promise<string> {
-    if (this.#state.kind !== "open" || Date.now() > this.#expires - early / 2) await this.renew()
+    if (this.#state.kind !== "open" || Date.now() > this.#expires - renewalLead / 2) await this.renew()
     const state = this.state
     if (state.kind === "open") return state.grant.access_token
     if (state.kind === "unreachable") throw state.error
@@ -90,7 +90,7 @@ export class Session<G extends Grant, To = never> {
   async end(): Promise<void> {
     await this.#options.end()
     this.#set({ kind: "none" })
-    this.#tell("ended")
+    this.#broadcast("ended")
   }
 
   async #renew(to: To | undefined): Promise<void> {
@@ -103,16 +103,16 @@ export class Session<G extends Grant, To = never> {
       this.#expires = Date.now() + grant.expires_in * 1000
       const was = this.#state.kind
       this.#set({ kind: "open", grant })
-      if (was === "none") this.#tell("opened")
+      if (was === "none") this.#broadcast("opened")
     } catch (error) {
       // Keep using the old token until it expires.
       if (to !== undefined) throw error
-      if (this.#state.kind === "open" && Date.now() < this.#expires) this.#again(5000)
+      if (this.#state.kind === "open" && Date.now() < this.#expires) this.#scheduleRenewal(5000)
       else this.#set({ kind: "unreachable", error })
     }
   }
 
-  #tell(other: "ended" | "opened"): void {
+  #broadcast(other: "ended" | "opened"): void {
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a BroadcastChannel has one origin and takes no origin argument
     this.#tabs.postMessage(other)
   }
@@ -120,11 +120,11 @@ export class Session<G extends Grant, To = never> {
   #set(state: SessionState<G>): void {
     this.#state = state
     clearTimeout(this.#timer)
-    if (state.kind === "open") this.#again(Math.max(1000, this.#expires - Date.now() - early))
+    if (state.kind === "open") this.#scheduleRenewal(Math.max(1000, this.#expires - Date.now() - renewalLead))
     for (const listener of this.#listeners) listener()
   }
 
-  #again(millis: number): void {
+  #scheduleRenewal(millis: number): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => void this.renew(), millis)
   }

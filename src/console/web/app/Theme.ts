@@ -5,7 +5,7 @@ import type { Theme } from "./ThemeChoice.ts"
 
 export const themes: ReadonlyArray<Theme> = ["system", "light", "dark"]
 const listeners = new Set<() => void>()
-const dark = matchMedia("(prefers-color-scheme: dark)")
+const darkMedia = matchMedia("(prefers-color-scheme: dark)")
 
 export const setTheme = (value: Theme): void => {
   keepTheme(value)
@@ -15,10 +15,10 @@ export const setTheme = (value: Theme): void => {
 
 const subscribe = (listener: () => void): (() => void) => {
   listeners.add(listener)
-  dark.addEventListener("change", listener)
+  darkMedia.addEventListener("change", listener)
   return () => {
     listeners.delete(listener)
-    dark.removeEventListener("change", listener)
+    darkMedia.removeEventListener("change", listener)
   }
 }
 
@@ -26,4 +26,4 @@ export const useTheme = (): Theme => useSyncExternalStore(subscribe, themeChosen
 
 /** Returns whether the dark theme is active. Canvas drawings need it, because CSS does not style them. */
 export const useIsDark = (): boolean =>
-  useSyncExternalStore(subscribe, () => (themeChosen() === "system" ? dark.matches : themeChosen() === "dark"))
+  useSyncExternalStore(subscribe, () => (themeChosen() === "system" ? darkMedia.matches : themeChosen() === "dark"))

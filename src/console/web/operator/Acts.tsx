@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { Check } from "lucide-react"
 import { useState } from "react"
 import type { ReactNode } from "react"
-import { asked, resultOf } from "../app/Client.ts"
+import { responseBody, resultOf } from "../app/Client.ts"
 import { exact } from "../money.ts"
 import { Button, ButtonLink } from "../parts/Button.tsx"
 import { Dialog, DialogActions } from "../parts/Dialog.tsx"
@@ -112,7 +112,7 @@ const statusText = (name: string, status: string, changed: boolean): string =>
   changed ? (status === "suspended" ? t.suspended : t.activated)(name) : t.unchanged(name, status)
 
 /** Performs the action. Resolves to a sentence about the result. */
-const perform = async (act: Act, draft: Draft): Promise<string> => {
+const performAction = async (act: Act, draft: Draft): Promise<string> => {
   const { id, name } = act.of
   const { reason: given } = trimmed(draft)
   const reason = given === undefined ? {} : { reason: given }
@@ -158,7 +158,7 @@ const perform = async (act: Act, draft: Draft): Promise<string> => {
     }
     case "endSession": {
       const params = { path: { session_id: id } }
-      const { result } = await asked(operatorApi.DELETE("/v1/operator/sessions/{session_id}", { params }))
+      const { result } = await responseBody(operatorApi.DELETE("/v1/operator/sessions/{session_id}", { params }))
       return result.ended ? t.endedSession : t.notEndedSession
     }
   }
@@ -190,7 +190,7 @@ const Form = ({ act, onClose }: { readonly act: Act; readonly onClose: () => voi
     passkeys: false
   }))
   const doing = useMutation({
-    mutationFn: () => perform(act, draft),
+    mutationFn: () => performAction(act, draft),
     onSettled: () => queries.invalidateQueries({ queryKey: ["operator"] })
   })
   const field = (name: TextOf) => ({

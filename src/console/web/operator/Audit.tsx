@@ -39,7 +39,7 @@ const Details = ({ of: { details, subject } }: { readonly of: Entry }) => {
   )
 }
 
-const On = ({ of: { account_id, tenant_id, tenant_name } }: { readonly of: Entry }) =>
+const Subject = ({ of: { account_id, tenant_id, tenant_name } }: { readonly of: Entry }) =>
   tenant_id === null && account_id === null ? null : (
     <span className="operator-details small">
       {tenant_id === null ? null : <TenantLink id={tenant_id} name={tenant_name ?? undefined} />}
@@ -76,7 +76,7 @@ const Entries = ({ isStale, rows }: { readonly rows: ReadonlyArray<Entry>; reado
           </>
         )
       },
-      { id: "on", title: t.on, card: "plain", cell: (entry) => <On of={entry} /> },
+      { id: "on", title: t.on, card: "plain", cell: (entry) => <Subject of={entry} /> },
       { id: "details", title: t.details, card: "plain", cell: (entry) => <Details of={entry} /> }
     ]}
   />

@@ -12,7 +12,7 @@ import { Answer, Empty } from "../parts/States.tsx"
 import type { Column } from "../parts/Table.tsx"
 import { budgetTexts as texts } from "../texts/budgets.ts"
 import { BudgetDialog, MakeBudget } from "../views/budgets/BudgetDialogs.tsx"
-import type { Acting, Draft, FieldOf, Ways } from "../views/budgets/BudgetDialogs.tsx"
+import type { Acting, Draft, FieldOf, BudgetApi } from "../views/budgets/BudgetDialogs.tsx"
 import { BudgetTable } from "../views/budgets/BudgetTable.tsx"
 import { TenantLink } from "./Lines.tsx"
 import { operatorApi } from "./OperatorSession.ts"
@@ -29,7 +29,7 @@ const scopeIn = ({ scope, scopeId }: Draft): Scope =>
       ? { plan: scopeId.trim() }
       : (scope as "everyone" | "each_new_tenant")
 
-const ways: Ways = {
+const ways: BudgetApi = {
   create: (body, draft) =>
     resultOf(operatorApi.POST("/v1/operator/budgets", { body: { ...body, scope: scopeIn(draft) } })),
   change: (id, body) => resultOf(operatorApi.PATCH("/v1/operator/budgets/{budget_id}", { ...one(id), body })),

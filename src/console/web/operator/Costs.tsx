@@ -25,7 +25,7 @@ const route = getRouteApi("/operator/costs")
 const t = texts.costs
 
 type Row = Schemas["OperatorCosts"]["rows"][number]
-type By = keyof typeof t.groups
+type Grouping = keyof typeof t.groups
 type Measure = keyof typeof t.measures
 
 const dayLong = 86_400_000
@@ -57,7 +57,7 @@ const plus = (sum: Sum, row: Row): Sum => ({
   margin: sum.margin + (row.vendor_cost === null ? 0n : nano(row.charged) - nano(row.vendor_cost))
 })
 
-const nameOf = ({ day, model, provider }: Row, by: By): string => {
+const nameOf = ({ day, model, provider }: Row, by: Grouping): string => {
   switch (by) {
     case "day":
       return bookDay(day)
@@ -161,7 +161,7 @@ const costColumns: ReadonlyArray<Column<Sum>> = [
   { id: "margin", title: t.margin, align: "end", needs: "medium", cell: (sum) => <Margin of={sum} /> }
 ]
 
-const Figures = ({ by, rows }: { readonly rows: ReadonlyArray<Row>; readonly by: By }) => {
+const Figures = ({ by, rows }: { readonly rows: ReadonlyArray<Row>; readonly by: Grouping }) => {
   const sums = useMemo(() => {
     const groups = sumsOf(rows, (row) => nameOf(row, by))
     return by === "provider" || by === "model"
@@ -235,7 +235,7 @@ const isOneOf = <K extends string>(all: Readonly<Record<K, string>>, value: stri
 type Change = (change: ReturnType<typeof route.useSearch>) => void
 
 /** Reads the search parameters. By default, shows the last seven days by model. */
-const useShown = () => {
+const useViewState = () => {
   const search = route.useSearch()
   const navigate = route.useNavigate()
   const change: Change = (change) =>
@@ -251,10 +251,10 @@ const useShown = () => {
   } as const
   return { change, shown }
 }
-type Shown = ReturnType<typeof useShown>["shown"]
+type ViewState = ReturnType<typeof useViewState>["shown"]
 
 interface PartProps {
-  readonly shown: Shown
+  readonly shown: ViewState
   readonly change: Change
 }
 
@@ -314,7 +314,7 @@ const FiguresSection = ({ change, of, shown: { by } }: CostsProps) => (
 )
 
 export const Costs = () => {
-  const part = useShown()
+  const part = useViewState()
   const { from, to } = part.shown
   const costs = useQuery({
     queryKey: ["operator", "costs", from, to],

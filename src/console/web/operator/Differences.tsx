@@ -24,7 +24,7 @@ import { Signed } from "./Signed.tsx"
 
 type Difference = Schemas["ReconciledDifference"]
 
-interface Asked {
+interface DifferencesQuery {
   readonly vendor: string
   readonly from: string
   readonly to: string
@@ -34,7 +34,7 @@ interface Asked {
 
 const perPage = 25
 
-const useDifferences = ({ cause, from, model, to, vendor }: Asked) => {
+const useDifferences = ({ cause, from, model, to, vendor }: DifferencesQuery) => {
   const cursors = useCursors(JSON.stringify([vendor, from, to, cause, model]))
   const { cursor } = cursors
   const page = useQuery({
@@ -133,7 +133,7 @@ const Rows = ({ isStale, rows }: { readonly rows: ReadonlyArray<Difference>; rea
 }
 
 interface DifferencesProps {
-  readonly asked: Asked
+  readonly asked: DifferencesQuery
   /** The causes that occur, for the filter. */
   readonly causes: ReadonlyArray<CauseSum>
   readonly change: (change: { readonly cause?: Cause | undefined; readonly model?: string | undefined }) => void

@@ -25,12 +25,12 @@ export const useEnding = <Row,>({
     onSuccess: () => choose(undefined),
     onSettled: () => queries.invalidateQueries({ queryKey: ["operator"] })
   })
-  const ask = (chosen: Row) => {
+  const openConfirmation = (chosen: Row) => {
     ending.reset()
     choose(() => chosen)
   }
   return [
-    ask,
+    openConfirmation,
     row === undefined ? null : (
       <Confirm
         key="ending"

@@ -23,7 +23,7 @@ const f = texts.field
 
 /** The length of a key's public prefix. The rest is secret, so the page neither sends it nor puts it into the URL. */
 const keyLength = 20
-const withoutKey = (text: string): string =>
+const redactKey = (text: string): string =>
   /^\w+-\w+-[0-9a-f]{12,}$/i.test(text.trim()) ? text.trim().slice(0, keyLength) : text
 
 interface TableOf<Line> {
@@ -78,7 +78,7 @@ const Payments = ({ names, rows }: TableOf<Schemas["OperatorPaymentLine"]>) => (
   />
 )
 
-const Found = ({ of }: { readonly of: Schemas["OperatorFound"] }) => {
+const SearchResults = ({ of }: { readonly of: Schemas["OperatorFound"] }) => {
   const [act, dialog] = useAct()
   const { calls, keys, payments, people, tenants, transfers } = of
   const names = new Map(Object.entries(of.tenant_names))
@@ -144,7 +144,7 @@ const Newest = () => {
 }
 
 /** The debounce delay of the search, in milliseconds. */
-const pause = 250
+const searchDelay = 250
 
 export const Find = () => {
   const { q = "" } = route.useSearch()
@@ -161,7 +161,7 @@ export const Find = () => {
       // The user has followed a link in the meantime.
       if (router.latestLocation.pathname !== pathname) return
       void navigate({ search: question === "" ? {} : { q: question }, replace: true, resetScroll: false })
-    }, pause)
+    }, searchDelay)
     return () => clearTimeout(timer)
   }, [text, q, navigate, router])
   return (
@@ -175,13 +175,13 @@ export const Find = () => {
         value={text}
         maxLength={200}
         autoFocus
-        onChange={(value) => setText(withoutKey(value))}
+        onChange={(value) => setText(redactKey(value))}
       />
       {q === "" ? (
         <Newest />
       ) : (
         <Answer of={found} lines={6}>
-          {(of) => <Found of={of} />}
+          {(of) => <SearchResults of={of} />}
         </Answer>
       )}
     </Page>

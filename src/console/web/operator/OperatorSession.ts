@@ -2,9 +2,9 @@
  * The operator's session. It begins with a link that `tollgate operator` prints. The link's fragment (`#`), which browsers do not send, contains a
  * code.
  */
-import { addressOf } from "../app/Base.ts"
+import { consoleUrl } from "../app/Base.ts"
 import { clientWith } from "../app/Client.ts"
-import { reached, refusalOf } from "../app/Refusal.ts"
+import { fetchResponse, refusalOf } from "../app/Refusal.ts"
 import { Session } from "../app/Session.ts"
 import type { Grant } from "../app/Session.ts"
 
@@ -13,15 +13,15 @@ export interface OperatorGrant extends Grant {
 }
 
 /** Returns the link's code, if any, and removes it from the address bar and the history. */
-const codeOf = (): string | undefined => {
+const takeLinkCode = (): string | undefined => {
   const code = new URLSearchParams(location.hash.slice(1)).get("code") ?? undefined
   if (code !== undefined) history.replaceState(history.state, "", location.pathname + location.search)
   return code
 }
 
 const renew = async (): Promise<OperatorGrant | undefined> => {
-  const code = codeOf()
-  const response = await reached(addressOf("operator/session"), {
+  const code = takeLinkCode()
+  const response = await fetchResponse(consoleUrl("operator/session"), {
     method: "POST",
     credentials: "same-origin",
     headers: { "content-type": "application/json" },
@@ -33,7 +33,7 @@ const renew = async (): Promise<OperatorGrant | undefined> => {
 }
 
 const end = async (): Promise<void> => {
-  const response = await reached(addressOf("operator/session"), { method: "DELETE", credentials: "same-origin" })
+  const response = await fetchResponse(consoleUrl("operator/session"), { method: "DELETE", credentials: "same-origin" })
   if (!response.ok && response.status !== 401) throw await refusalOf(response)
 }
 

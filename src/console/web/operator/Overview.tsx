@@ -29,8 +29,8 @@ const t = texts.overview
 const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => {
   // Pad the values with zeros to a full minute.
   const values = [...Array.from({ length: Math.max(0, 60 - seen.length) }, () => 0), ...seen]
-  const most = Math.max(0, ...values)
-  const top = Math.max(1, most)
+  const maximum = Math.max(0, ...values)
+  const top = Math.max(1, maximum)
   const at = (value: number, index: number): string =>
     `${(index * 100) / 59},${Math.round(220 - (value / top) * 200) / 10}`
   return (
@@ -39,7 +39,7 @@ const Spark = ({ values: seen }: { readonly values: ReadonlyArray<number> }) => 
       viewBox="0 0 100 24"
       preserveAspectRatio="none"
       aria-hidden
-      data-still={most === 0 || undefined}
+      data-still={maximum === 0 || undefined}
     >
       <polyline points={values.map(at).join(" ")} vectorEffect="non-scaling-stroke" />
     </svg>
@@ -454,7 +454,7 @@ const Invariants = () => {
 
 type Work = Schemas["OperatorWork"]
 
-const Others = ({ of: { jobs, node, outbox } }: { readonly of: Work }) => (
+const OtherFacts = ({ of: { jobs, node, outbox } }: { readonly of: Work }) => (
   <Facts
     of={[
       ...(node === null
@@ -552,7 +552,7 @@ const Loops = () => {
         {(of) => (
           <div className="stack">
             <Table caption={t.loops} rows={of.loops} rowKey={({ loop }) => loop} columns={loopColumns} />
-            <Others of={of} />
+            <OtherFacts of={of} />
           </div>
         )}
       </Answer>

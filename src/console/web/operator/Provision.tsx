@@ -13,7 +13,7 @@ const dayLong = 86_400_000
 /** Returns the end of `lastDay` in UTC, as an ISO string. */
 export const endOf = (lastDay: string): string => new Date(Date.parse(`${lastDay}T00:00:00Z`) + dayLong).toISOString()
 
-const given = (text: string): string | undefined => text.trim() || undefined
+const nonEmpty = (text: string): string | undefined => text.trim() || undefined
 
 interface Allowing {
   readonly allowance: string
@@ -32,7 +32,7 @@ const AllowanceFields = ({ field }: { readonly field: FieldOf<Allowing> }) => (
 
 /** Returns the request options for the allowance, or none if no amount was entered. The serializer preserves the amount's digits. */
 const allowanceOf = ({ allowance, period }: Allowing) => {
-  if (given(allowance) === undefined) return {}
+  if (nonEmpty(allowance) === undefined) return {}
   const typed = decimal(allowance)
   const terms = { amount_usd: Number(typed), period: periodOf(period), rollover: "none" as const }
   return { body: { allowance: terms }, bodySerializer: serializer({ amount_usd: typed }) }
@@ -54,7 +54,7 @@ export const MakePerson = () => (
     )}
     make={(draft) => {
       const { body, ...rest } = allowanceOf(draft)
-      const [name, team_external_id] = [given(draft.name), given(draft.team)]
+      const [name, team_external_id] = [nonEmpty(draft.name), nonEmpty(draft.team)]
       return resultOf(
         operatorApi.POST("/v1/operator/people", {
           body: {
@@ -82,7 +82,7 @@ export const InvitePerson = () => (
       </>
     )}
     make={({ email, name }) => {
-      const named = given(name)
+      const named = nonEmpty(name)
       const body = { email: email.trim(), ...(named !== undefined && { name: named }) }
       return resultOf(operatorApi.POST("/v1/operator/invites", { body }))
     }}
@@ -117,7 +117,7 @@ export const MakeTenant = () => (
     make={(draft) => {
       const { body: allowance, ...rest } = allowanceOf(draft)
       const body = { name: draft.name.trim(), owner_email: draft.owner.trim(), ...allowance }
-      const external_id = given(draft.external_id)
+      const external_id = nonEmpty(draft.external_id)
       const path = "/v1/operator/tenants/by-external-id/{external_id}"
       return resultOf(
         external_id === undefined
@@ -138,7 +138,7 @@ const keyOf = (draft: Readonly<Record<"name" | "limit" | "period" | "models" | "
   return {
     body: {
       name: draft.name.trim(),
-      ...(given(draft.limit) !== undefined && {
+      ...(nonEmpty(draft.limit) !== undefined && {
         spending_limit_usd: Number(typed),
         spending_limit_period: draft.period === "total" ? ("total" as const) : ("month" as const)
       }),

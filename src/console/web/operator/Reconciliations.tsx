@@ -21,7 +21,7 @@ import { reconciliationTexts as t } from "../texts/reconciliations.ts"
 import { Differences } from "./Differences.tsx"
 import { operatorApi } from "./OperatorSession.ts"
 import { causesOf, coverageOf, drift, groupsOf, totalOf } from "./reconciled.ts"
-import type { By, CauseSum, Group, Period } from "./reconciled.ts"
+import type { Grouping, CauseSum, Group, Period } from "./reconciled.ts"
 import { Signed } from "./Signed.tsx"
 
 const route = getRouteApi("/operator/reconciliations")
@@ -45,7 +45,7 @@ const useChange = (): Change => {
 }
 
 /** Reads the search parameters. By default, the period ends with the vendor's last compared day. */
-const useShown = (vendor: Vendor) => {
+const useViewState = (vendor: Vendor) => {
   const search = route.useSearch()
   const last = vendor.last_day ?? dayOf(useNow() - dayLong)
   const to = search.to ?? last
@@ -59,11 +59,11 @@ const useShown = (vendor: Vendor) => {
     model: search.model
   } as const
 }
-type Shown = ReturnType<typeof useShown>
+type ViewState = ReturnType<typeof useViewState>
 
 interface BarProps {
   readonly vendors: ReadonlyArray<Vendor>
-  readonly shown: Shown
+  readonly shown: ViewState
   readonly change: Change
 }
 
@@ -207,7 +207,7 @@ const coverageColumn = ({ days }: Period, total: Group, causes: ReadonlyArray<Ca
   }
 }
 
-const Groups = ({ by, of }: { readonly of: Period; readonly by: By }) => {
+const Groups = ({ by, of }: { readonly of: Period; readonly by: Grouping }) => {
   const total: Group = { ...totalOf(of), key: "", name: t.total, day: undefined, model: undefined }
   return (
     <Table<Group>
@@ -261,7 +261,7 @@ const NoDays = ({ of: { api, vendor } }: { readonly of: Vendor }) => (
 )
 
 const OfVendor = ({ vendor, vendors }: { readonly vendor: Vendor; readonly vendors: ReadonlyArray<Vendor> }) => {
-  const shown = useShown(vendor)
+  const shown = useViewState(vendor)
   const change = useChange()
   const { by, cause, from, model, to } = shown
   const period = useQuery({

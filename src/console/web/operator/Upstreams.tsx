@@ -17,12 +17,12 @@ type Upstream = Schemas["OperatorUpstream"]
 /** Plots requests as one column per minute. Failures are colored. */
 const Minutes = ({ of: { minutes, name } }: { readonly of: Upstream }) => {
   const top = Math.max(1, ...minutes.map(({ requests }) => requests))
-  const told = minutes.map(({ at, failures, requests }) => t.minute(time(at), count(requests), count(failures)))
+  const descriptions = minutes.map(({ at, failures, requests }) => t.minute(time(at), count(requests), count(failures)))
   return (
     <>
-      <div className="operator-minutes" role="img" aria-label={`${t.minutes(name)}. ${told.join(". ")}`}>
+      <div className="operator-minutes" role="img" aria-label={`${t.minutes(name)}. ${descriptions.join(". ")}`}>
         {minutes.map(({ at, failures, requests }, index) => (
-          <div key={at} className="operator-minute" data-tip={told[index]}>
+          <div key={at} className="operator-minute" data-tip={descriptions[index]}>
             {failures === 0 ? null : (
               <span className="operator-minute-bad" style={{ height: `${(failures * 100) / top}%` }} />
             )}
@@ -51,7 +51,7 @@ const State = ({ of: { cooling_until, failures_in_a_row, state } }: { readonly o
   )
 
 /** Formats the nonzero response counts: `200 × 2xx · 3 × 5xx`. */
-const answers = ({ requests }: Upstream): string => {
+const responseCounts = ({ requests }: Upstream): string => {
   const some = (["2xx", "4xx", "5xx", "unreachable"] as const).filter((kind) => requests[kind] > 0)
   return some.length === 0
     ? texts.ago.none
@@ -62,13 +62,13 @@ const answers = ({ requests }: Upstream): string => {
 
 type Models = Schemas["OperatorUpstreams"]["models"]
 
-const namedMax = 5
+const modelNamesMax = 5
 
 /** Lists the models that can use this upstream, even if a preferred upstream currently serves them. */
 const servedBy = (name: string, models: Models): string => {
   const served = models.filter(({ upstreams }) => upstreams.includes(name)).map(({ model }) => model)
-  const named = served.slice(0, namedMax).join(", ")
-  return served.length <= namedMax ? named : `${named} ${t.more(count(served.length - namedMax))}`
+  const named = served.slice(0, modelNamesMax).join(", ")
+  return served.length <= modelNamesMax ? named : `${named} ${t.more(count(served.length - modelNamesMax))}`
 }
 
 /** Shows the models and the protocols. Upstreams for search and media serve no listed models, so they show neither. */
@@ -92,7 +92,7 @@ const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models
     <Minutes of={of} />
     <Facts
       of={[
-        [t.requests, answers(of)],
+        [t.requests, responseCounts(of)],
         [
           t.latency,
           of.latency_ms === null ? texts.ago.none : t.p(duration(of.latency_ms.p50), duration(of.latency_ms.p95))
@@ -116,13 +116,13 @@ const Health = ({ models, of }: { readonly of: Upstream; readonly models: Models
 )
 
 /** Returns whether the upstream has received requests recently, is failing, or is in cooldown. */
-const isAsked = ({ cooling_until, minutes, state }: Upstream): boolean =>
+const isActive = ({ cooling_until, minutes, state }: Upstream): boolean =>
   state === "failing" || cooling_until !== null || minutes.some(({ requests }) => requests > 0)
 
 /** Puts failing upstreams first. The others remain in the configured order. */
 const byTrouble = (a: Upstream, b: Upstream): number => Number(b.state === "failing") - Number(a.state === "failing")
 
-const Unasked = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; readonly models: Models }) =>
+const IdleUpstreams = ({ models, rows }: { readonly rows: ReadonlyArray<Upstream>; readonly models: Models }) =>
   rows.length === 0 ? null : (
     <Section title={t.unasked}>
       <Table<Upstream>
@@ -248,13 +248,13 @@ export const Upstreams = () => {
             <>
               <div className="operator-upstreams">
                 {upstreams
-                  .filter(isAsked)
+                  .filter(isActive)
                   .toSorted(byTrouble)
                   .map((one) => (
                     <Health key={one.name} of={one} models={models} />
                   ))}
               </div>
-              <Unasked rows={upstreams.filter((one) => !isAsked(one))} models={models} />
+              <IdleUpstreams rows={upstreams.filter((one) => !isActive(one))} models={models} />
               <ModelTable rows={models} />
               <Decisions rows={decisions} />
             </>

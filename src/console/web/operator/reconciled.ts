@@ -24,9 +24,9 @@ export interface Group extends Compared {
   readonly model: string | undefined
 }
 
-export type By = "day" | "model" | "row"
+export type Grouping = "day" | "model" | "row"
 
-const keyOf = ({ day, model }: Period["rows"][number], by: By): Pick<Group, "day" | "key" | "model" | "name"> => {
+const keyOf = ({ day, model }: Period["rows"][number], by: Grouping): Pick<Group, "day" | "key" | "model" | "name"> => {
   switch (by) {
     case "day":
       return { key: day, name: bookDay(day), day, model: undefined }
@@ -58,7 +58,7 @@ export const totalOf = ({ days, rows }: Period): Compared => ({
 const magnitude = (value: bigint): bigint => (value < 0n ? -value : value)
 
 /** Groups rows. Days are sorted newest first, and models by the size of their drift, largest first. */
-export const groupsOf = (rows: Period["rows"], by: By): ReadonlyArray<Group> => {
+export const groupsOf = (rows: Period["rows"], by: Grouping): ReadonlyArray<Group> => {
   const groups = new Map<string, Group>()
   for (const row of rows) {
     const named = keyOf(row, by)

@@ -20,19 +20,19 @@ interface DialogProps {
 }
 
 /** After the dialog closes, moves a lost focus to the view instead of to the top of the page. */
-const useReturn = (isOpen: boolean): void =>
+const useFocusReturn = (isOpen: boolean): void =>
   useEffect(() => {
     if (!isOpen) return
     // React Aria first restores the focus to the trigger if it still exists.
-    const goOn = (): void => {
+    const restoreFocus = (): void => {
       if (document.activeElement !== document.body || document.querySelector("[role=dialog]") !== null) return
       document.querySelector("main")?.focus({ preventScroll: true })
     }
-    return () => void setTimeout(goOn, 100)
+    return () => void setTimeout(restoreFocus, 100)
   }, [isOpen])
 
 export const Dialog = ({ children, isOpen, onClose, stays = false, title, wide = false }: DialogProps) => {
-  useReturn(isOpen)
+  useFocusReturn(isOpen)
   return (
     <ModalOverlay
       className="dialog-shade"

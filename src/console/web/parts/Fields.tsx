@@ -167,7 +167,7 @@ interface FormOfProps {
 }
 
 /** Returns whether the form has an input with this name, which then shows the error. */
-const shows = (form: HTMLFormElement | null, field: string): boolean => {
+const hasInput = (form: HTMLFormElement | null, field: string): boolean => {
   const found = form?.elements.namedItem(field)
   return found instanceof HTMLInputElement || found instanceof HTMLTextAreaElement || found instanceof HTMLSelectElement
 }
@@ -176,12 +176,12 @@ export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
   const form = useRef<HTMLFormElement>(null)
   const [isPlaced, setPlaced] = useState(false)
   // Hide the error when an input changes, because a form with an invalid field cannot be submitted.
-  const [mended, setMended] = useState<unknown>()
-  const isMended = error === mended
-  const field = error instanceof Refusal && !isMended ? error.field : undefined
+  const [dismissedError, setDismissedError] = useState<unknown>()
+  const isDismissed = error === dismissedError
+  const field = error instanceof Refusal && !isDismissed ? error.field : undefined
   const rule = error instanceof Refusal && typeof error.details["rule"] === "string" ? error.details["rule"] : undefined
   // Run before paint so that the error never appears in both places.
-  useLayoutEffect(() => setPlaced(field !== undefined && shows(form.current, field)), [field])
+  useLayoutEffect(() => setPlaced(field !== undefined && hasInput(form.current, field)), [field])
   const problem = field === undefined ? undefined : { field, text: rule ?? advice(error) }
   return (
     <Form
@@ -192,9 +192,9 @@ export const FormOf = ({ actions, children, error, onSubmit }: FormOfProps) => {
         onSubmit()
       }}
     >
-      <div className="form" onChange={() => setMended(error)}>
+      <div className="form" onChange={() => setDismissedError(error)}>
         <Problem.Provider value={problem}>{children}</Problem.Provider>
-        {error === null || error === undefined || isMended || isPlaced ? null : (
+        {error === null || error === undefined || isDismissed || isPlaced ? null : (
           <p role="alert" className="field-error">
             {advice(error)}
           </p>

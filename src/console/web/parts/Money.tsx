@@ -20,9 +20,9 @@ const alignedDigits = 6
 export const Money = ({ as = "short", focusable = false, of, signed }: MoneyProps) => {
   const amount = typeof of === "bigint" ? usd(of) : of
   const all = exact(amount)
-  const most = as === "exact" ? 9 : as === "aligned" ? alignedDigits : shortDigits(amount)
+  const maxDigits = as === "exact" ? 9 : as === "aligned" ? alignedDigits : shortDigits(amount)
   const tiny = as === "aligned" && nano(amount) > 0n && nano(amount) < 500n
-  const shown = parts(tiny ? "0.000001" : amount, 2, most)
+  const shown = parts(tiny ? "0.000001" : amount, 2, maxDigits)
   const sign = signed === undefined ? "" : signed === "credit" ? "+" : "\u2212"
   const missing = as === "aligned" ? alignedDigits - 2 - shown.rest.length : 0
   return (

@@ -132,22 +132,25 @@ const Legend = ({ children, colors, only, onPress, series }: LegendProps) => (
 
 /** Returns the series to draw: all of them, or only the selected one. `chosen` is the parent component's selection, if it controls it. */
 const useShown = (series: ReadonlyArray<PlotSeries>, chosen: PlotProps["chosen"]) => {
-  const [own, setOwn] = useState<string>()
-  const only = chosen?.key ?? own
+  const [localKey, setLocalKey] = useState<string>()
+  const only = chosen?.key ?? localKey
   const colors = useMemo(() => series.map(({ isRest }, index) => colorOf(index, isRest)), [series])
   const isOne = only !== undefined && series.some(({ key }) => key === only)
-  const seen = useMemo(() => (isOne ? series.filter(({ key }) => key === only) : series), [series, only, isOne])
-  const seenColors = useMemo(
+  const visibleSeries = useMemo(
+    () => (isOne ? series.filter(({ key }) => key === only) : series),
+    [series, only, isOne]
+  )
+  const visibleColors = useMemo(
     () => (isOne ? colors.filter((_, index) => series[index]!.key === only) : colors),
     [colors, series, only, isOne]
   )
   const press = ({ isRest, key }: PlotSeries): void => {
     const next = only === key ? undefined : key
     // The parent component cannot choose the combined series, because that series is the sum of several.
-    setOwn(chosen === undefined || isRest === true ? next : undefined)
+    setLocalKey(chosen === undefined || isRest === true ? next : undefined)
     chosen?.choose(isRest === true ? undefined : next)
   }
-  return { colors, isOne, only, press, seen, seenColors }
+  return { colors, isOne, only, press, seen: visibleSeries, seenColors: visibleColors }
 }
 
 /** Renders a collapsed table. Its content is rendered only when it opens. */
@@ -167,7 +170,7 @@ interface PointedProps {
 }
 
 /** Shows the bucket at the pointer and its sum. An empty line keeps the layout stable. */
-const Pointed = ({ sum, time }: PointedProps) => (
+const PointedBucket = ({ sum, time }: PointedProps) => (
   <p className="plot-now" aria-live="polite">
     {time === undefined ? (
       <span className="quiet">{"\u00a0"}</span>
@@ -228,7 +231,7 @@ export const Plot = ({
           />
         </Suspense>
       </div>
-      <Pointed
+      <PointedBucket
         time={at === undefined ? undefined : formatTime(times[at]!)}
         sum={at === undefined ? "" : format(sumAt(at))}
       />

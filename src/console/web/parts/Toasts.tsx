@@ -4,26 +4,26 @@ import { useSyncExternalStore } from "react"
 import { texts } from "../texts.ts"
 import { Button } from "./Button.tsx"
 
-interface Shown {
+interface Toast {
   readonly id: number
   readonly text: string
   readonly tone: "good" | "bad"
 }
 
-let shown: ReadonlyArray<Shown> = []
+let activeToasts: ReadonlyArray<Toast> = []
 let last = 0
 const listeners = new Set<() => void>()
 const life = 6000
 
-const set = (next: ReadonlyArray<Shown>): void => {
-  shown = next
+const set = (next: ReadonlyArray<Toast>): void => {
+  activeToasts = next
   for (const listener of listeners) listener()
 }
-const drop = (id: number): void => set(shown.filter((one) => one.id !== id))
+const drop = (id: number): void => set(activeToasts.filter((one) => one.id !== id))
 
-export const toast = (text: string, tone: Shown["tone"] = "good"): void => {
+export const toast = (text: string, tone: Toast["tone"] = "good"): void => {
   const id = ++last
-  set([...shown.slice(-2), { id, text, tone }])
+  set([...activeToasts.slice(-2), { id, text, tone }])
   setTimeout(() => drop(id), life)
 }
 
@@ -33,7 +33,7 @@ const subscribe = (listener: () => void): (() => void) => {
 }
 
 export const Toasts = () => {
-  const all = useSyncExternalStore(subscribe, () => shown)
+  const all = useSyncExternalStore(subscribe, () => activeToasts)
   return (
     <div className="toasts" role="status" aria-live="polite">
       {all.map(({ id, text, tone }) => (

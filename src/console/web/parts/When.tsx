@@ -30,12 +30,12 @@ interface WhenProps {
   readonly as?: "ago" | "day" | "moment" | "time" | "exact"
 }
 
-const written = { day, moment: dayAndTime, time, exact: exactly }
+const formats = { day, moment: dayAndTime, time, exact: exactly }
 
 export const When = ({ as = "ago", at }: WhenProps) => {
   const now = useNow()
   // The shared clock ticks every 15 s, so a recent event can be ahead of the clock.
-  const text = as === "ago" ? relative(at, Math.max(now, Math.min(Date.now(), Date.parse(at)))) : written[as](at)
+  const text = as === "ago" ? relative(at, Math.max(now, Math.min(Date.now(), Date.parse(at)))) : formats[as](at)
   return (
     <time dateTime={at} data-tip={exactly(at)} className="when">
       {text}

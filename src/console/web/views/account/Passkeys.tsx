@@ -26,7 +26,7 @@ const usePasskeys = () =>
   useQuery({ queryKey: key, queryFn: async () => (await resultOf(api.GET("/v1/me/passkeys"))).passkeys })
 
 /** Adds a passkey. Returns a reason if the user dismissed the browser's dialog or the device already has a passkey. Rethrows all other errors. */
-const added = async (name: string): Promise<string | undefined> => {
+const addPasskey = async (name: string): Promise<string | undefined> => {
   const options = await resultOf(api.POST("/v1/me/passkeys/options"))
   try {
     const credential = await createPasskey(options)
@@ -43,7 +43,7 @@ const Add = ({ onClose }: { readonly onClose: () => void }) => {
   const [name, setName] = useState("")
   const queries = useQueryClient()
   const add = useMutation({
-    mutationFn: added,
+    mutationFn: addPasskey,
     onSuccess: async (refusal, name) => {
       if (refusal !== undefined) return
       await queries.invalidateQueries({ queryKey: key })

@@ -136,7 +136,7 @@ const Conditions = ({ field }: { readonly field: FieldOf }) =>
     />
   ))
 
-export interface Ways {
+export interface BudgetApi {
   readonly create: (body: NewBudget, draft: Draft) => Promise<unknown>
   readonly change: (budget_id: string, body: Schemas["BudgetChange"]) => Promise<unknown>
   readonly remove: (budget_id: string) => Promise<unknown>
@@ -146,7 +146,7 @@ export interface Ways {
 }
 
 interface DialogOf {
-  readonly ways: Ways
+  readonly ways: BudgetApi
   readonly onClose: () => void
 }
 

@@ -11,11 +11,11 @@ import { Answer, Empty } from "../../parts/States.tsx"
 import { budgetTexts as texts } from "../../texts/budgets.ts"
 import { useManages, useMembers } from "../team/asking.ts"
 import { BudgetDialog, MakeBudget } from "./BudgetDialogs.tsx"
-import type { Acting, Budget, FieldOf, Ways } from "./BudgetDialogs.tsx"
+import type { Acting, Budget, FieldOf, BudgetApi } from "./BudgetDialogs.tsx"
 import { BudgetTable } from "./BudgetTable.tsx"
 import type { NameOf } from "./BudgetTable.tsx"
 
-const ways = (): Ways => {
+const ways = (): BudgetApi => {
   const tenant_id = tenantId()
   const one = (budget_id: string) => ({ params: { path: { tenant_id, budget_id } } })
   return {

@@ -34,7 +34,7 @@ interface WordsProps {
   readonly emails: ReadonlyArray<string>
 }
 
-const Words = ({ available, emails, isWarned, of: alerts }: WordsProps) => {
+const AlertSummary = ({ available, emails, isWarned, of: alerts }: WordsProps) => {
   const state = stateOf(alerts, available)
   if (state === "off") return <p>{creditTexts.alertsOff}</p>
   const warn: Usd = alerts.warn_threshold_usd!
@@ -168,7 +168,7 @@ export const Alerts = () => {
     >
       <Answer of={reload} lines={3}>
         {({ alerts, alerts_warned }) => (
-          <Words of={alerts} isWarned={alerts_warned} available={available} emails={emails} />
+          <AlertSummary of={alerts} isWarned={alerts_warned} available={available} emails={emails} />
         )}
       </Answer>
       {isOpen && reload.data !== undefined ? (

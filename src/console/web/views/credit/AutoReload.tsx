@@ -75,7 +75,7 @@ const useCharge = () => {
   })
 }
 
-const Words = ({ of: { auto_reload } }: { readonly of: Reload }) => {
+const ReloadSummary = ({ of: { auto_reload } }: { readonly of: Reload }) => {
   const { data: account } = useBillingAccount()
   const { data: methods } = useMethods()
   const { amount_credits, last_charged_at, last_error, payment_method_id, threshold_usd } = auto_reload
@@ -239,7 +239,7 @@ export const AutoReload = () => {
       }
     >
       <Answer of={reload} lines={3}>
-        {(found) => <Words of={found} />}
+        {(found) => <ReloadSummary of={found} />}
       </Answer>
       {charge.error === null ? null : (
         <p className="field-error" role="alert">

@@ -15,7 +15,7 @@ import { creditTexts } from "../../texts/credit.ts"
 /** The storage key for this tab's open checkout. The value is not secret. */
 const storageName = "console.checkout"
 /** How long a saved checkout remains valid, in milliseconds. */
-const patience = 3_600_000
+const checkoutLifetime = 3_600_000
 
 interface Checkout {
   readonly tenant: string
@@ -25,10 +25,12 @@ interface Checkout {
   readonly at: number
 }
 
-const checkout = (): Checkout | undefined => {
+const savedCheckout = (): Checkout | undefined => {
   const text = sessionStorage.getItem(storageName)
   const found = text === null ? undefined : (JSON.parse(text) as Checkout)
-  return found !== undefined && found.tenant === tenantId() && Date.now() - found.at < patience ? found : undefined
+  return found !== undefined && found.tenant === tenantId() && Date.now() - found.at < checkoutLifetime
+    ? found
+    : undefined
 }
 
 const amounts = ["10", "25", "50", "100"] as const
@@ -87,23 +89,24 @@ export const Buy = ({ onClose }: { readonly onClose: () => void }) => {
 /** Shows a notice for an open checkout until the balance rises or the user dismisses it. */
 export const Arrival = () => {
   const { data: account } = useBillingAccount()
-  const [begun, setBegun] = useState(checkout)
-  const arrived = begun !== undefined && account !== undefined && nano(account.credits) > BigInt(begun.balance)
+  const [pendingCheckout, setPendingCheckout] = useState(savedCheckout)
+  const arrived =
+    pendingCheckout !== undefined && account !== undefined && nano(account.credits) > BigInt(pendingCheckout.balance)
   const end = (): void => {
     sessionStorage.removeItem(storageName)
-    setBegun(undefined)
+    setPendingCheckout(undefined)
   }
   useEffect(() => {
     if (!arrived) return
-    toast(creditTexts.arrived(exact(begun.amount)))
+    toast(creditTexts.arrived(exact(pendingCheckout.amount)))
     end()
-  }, [arrived, begun])
-  if (begun === undefined || arrived) return null
+  }, [arrived, pendingCheckout])
+  if (pendingCheckout === undefined || arrived) return null
   return (
     <div className="credit-note row" role="status">
       <CircleDollarSign size={18} strokeWidth={1.5} aria-hidden />
       <p>
-        <strong>{creditTexts.waiting(exact(begun.amount))}</strong> {creditTexts.waitingText}
+        <strong>{creditTexts.waiting(exact(pendingCheckout.amount))}</strong> {creditTexts.waitingText}
       </p>
       <Button kind="ghost" onPress={end}>
         {creditTexts.dismiss}

@@ -33,7 +33,7 @@ const filters = {
 type Filter = keyof typeof filters
 
 /** Shows the entry's name, with a link to its call or transfer, or with its reference. */
-const What = ({ of: entry }: { readonly of: Entry }) => {
+const EntryName = ({ of: entry }: { readonly of: Entry }) => {
   const { description, reference_id, source } = entry
   const name = nameOfEntry(entry)
   const words = description.toLowerCase() === name.toLowerCase() ? undefined : description
@@ -70,7 +70,7 @@ const columns: ReadonlyArray<Column<Entry>> = [
     id: "what",
     title: creditTexts.what,
     card: "title",
-    cell: (entry) => <What of={entry} />
+    cell: (entry) => <EntryName of={entry} />
   },
   {
     id: "when",

@@ -19,7 +19,7 @@ type Purchase = Schemas["Purchase"]
 const perPage = 10
 
 /** Shows a purchase's refunds and disputes, and the amount still owed. */
-const After = ({ of: { movements, owed } }: { readonly of: Purchase }) => (
+const Movements = ({ of: { movements, owed } }: { readonly of: Purchase }) => (
   <span className="credit-movements">
     {movements.map(({ amount, at, id, kind, returned }) => (
       <span key={id}>
@@ -39,7 +39,7 @@ const columns: ReadonlyArray<Column<Purchase>> = [
     card: "plain",
     cell: ({ created_at }) => <When at={created_at} as="moment" />
   },
-  { id: "after", title: creditTexts.movementsTitle, card: "plain", cell: (purchase) => <After of={purchase} /> },
+  { id: "after", title: creditTexts.movementsTitle, card: "plain", cell: (purchase) => <Movements of={purchase} /> },
   {
     id: "reference",
     title: creditTexts.reference,

@@ -10,7 +10,7 @@ import { ButtonLink } from "../../parts/Button.tsx"
 import { useNow } from "../../parts/When.tsx"
 import { texts } from "../../texts.ts"
 
-interface Matter {
+interface Issue {
   readonly id: string
   readonly text: string
   readonly to: NonNullable<LinkProps["to"]>
@@ -20,10 +20,10 @@ interface Matter {
 const week = 7 * 86_400_000
 const dollar = 1_000_000_000n
 
-const useMoneyMatters = (): ReadonlyArray<Matter> => {
+const useBalanceIssues = (): ReadonlyArray<Issue> => {
   const { data } = useBillingAccount()
   if (data === undefined) return []
-  const matter = (id: string, text: string): Matter => ({ id, text, to: "/credit", action: texts.home.addCredit })
+  const matter = (id: string, text: string): Issue => ({ id, text, to: "/credit", action: texts.home.addCredit })
   const left = nano(data.credits)
   return [
     ...(data.status === "active" ? [] : [matter("status", texts.home.attentionStatus(data.status))]),
@@ -32,7 +32,7 @@ const useMoneyMatters = (): ReadonlyArray<Matter> => {
   ]
 }
 
-const useKeyMatters = (): ReadonlyArray<Matter> => {
+const useKeyIssues = (): ReadonlyArray<Issue> => {
   const { data } = useKeys()
   const now = useNow()
   const keys = data?.records ?? []
@@ -43,14 +43,14 @@ const useKeyMatters = (): ReadonlyArray<Matter> => {
       spent_usd !== undefined &&
       nano(spent_usd) * 10n >= nano(spending_limit_usd) * 9n
   )
-  const matter = (id: string, text: string): Matter => ({ id, text, to: "/keys", action: texts.home.seeKeys })
+  const matter = (id: string, text: string): Issue => ({ id, text, to: "/keys", action: texts.home.seeKeys })
   return [
     ...(ending.length === 0 ? [] : [matter("ending", texts.home.attentionKeys(ending.length, count(ending.length)))]),
     ...full.map(({ id, name }) => matter(id, texts.home.attentionLimit(name)))
   ]
 }
 
-const useTransferMatters = (): ReadonlyArray<Matter> => {
+const useTransferIssues = (): ReadonlyArray<Issue> => {
   const { data } = useQuery({
     queryKey: ["transfers", "pending"],
     queryFn: () => resultOf(api.GET("/v1/transfers", { params: { query: { status: "pending", per_page: "1" } } }))
@@ -68,7 +68,7 @@ const useTransferMatters = (): ReadonlyArray<Matter> => {
       ]
 }
 
-const useReloadMatters = (): ReadonlyArray<Matter> => {
+const useReloadIssues = (): ReadonlyArray<Issue> => {
   const tenant_id = tenantId()
   const role = useMembership()?.role
   const { data } = useQuery({
@@ -83,12 +83,12 @@ const useReloadMatters = (): ReadonlyArray<Matter> => {
 }
 
 export const Attention = () => {
-  const matters = [...useMoneyMatters(), ...useKeyMatters(), ...useTransferMatters(), ...useReloadMatters()]
-  if (matters.length === 0) return null
+  const issues = [...useBalanceIssues(), ...useKeyIssues(), ...useTransferIssues(), ...useReloadIssues()]
+  if (issues.length === 0) return null
   return (
     <section aria-label={texts.home.attention}>
       <ul className="home-attention">
-        {matters.map(({ action, id, text, to }) => (
+        {issues.map(({ action, id, text, to }) => (
           <li key={id} className="home-matter">
             <TriangleAlert size={16} strokeWidth={1.75} aria-hidden />
             <span>{text}</span>

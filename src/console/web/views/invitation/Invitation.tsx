@@ -5,7 +5,7 @@ import { useEffect } from "react"
 import type { ReactNode } from "react"
 import { useMe } from "../../app/Asking.ts"
 import { Mark } from "../../app/Brand.tsx"
-import { api, openApi, resultOf } from "../../app/Client.ts"
+import { api, publicApi, resultOf } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
 import { useProviders } from "../../app/Providers.ts"
 import { Refusal } from "../../app/Refusal.ts"
@@ -119,7 +119,7 @@ const Missing = () => (
 const TransferInvitation = ({ token }: { readonly token: string }) => {
   const preview = useQuery({
     queryKey: ["invitation"],
-    queryFn: () => resultOf(openApi.GET("/v1/transfer-invites/{token}", { params: { path: { token } } })),
+    queryFn: () => resultOf(publicApi.GET("/v1/transfer-invites/{token}", { params: { path: { token } } })),
     gcTime: 0
   })
   if (preview.error instanceof Refusal && preview.error.status === 404) return <Missing />
@@ -174,7 +174,7 @@ const TeamInvitation = ({ token }: { readonly token: string }) => {
   })
   const preview = useQuery({
     queryKey: ["invitation"],
-    queryFn: () => resultOf(openApi.GET("/v1/tenant-invites/{token}", { params: { path: { token } } })),
+    queryFn: () => resultOf(publicApi.GET("/v1/tenant-invites/{token}", { params: { path: { token } } })),
     gcTime: 0
   })
   const isGone = (error: unknown): boolean => error instanceof Refusal && error.status === 404

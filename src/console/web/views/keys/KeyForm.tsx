@@ -175,7 +175,7 @@ answer = client.chat.completions.create(
 print(answer.choices[0].message.content)`
 })
 
-const Made = ({ apiKey, onClose }: { readonly apiKey: string; readonly onClose: () => void }) => (
+const NewKey = ({ apiKey, onClose }: { readonly apiKey: string; readonly onClose: () => void }) => (
   <>
     <p>{texts.keys.madeText}</p>
     <div className="keys-made">
@@ -229,7 +229,7 @@ const Make = ({ onClose }: Pick<MakeProps, "onClose">) => {
           onClose={onClose}
         />
       ) : (
-        <Made apiKey={make.data.api_key} onClose={onClose} />
+        <NewKey apiKey={make.data.api_key} onClose={onClose} />
       )}
     </Dialog>
   )

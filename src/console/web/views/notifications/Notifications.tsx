@@ -33,7 +33,7 @@ const icons: Readonly<Record<Notification["kind"], LucideIcon>> = {
 }
 
 /** Returns a notification's target view, with the tenant to switch to, if any. Returns `undefined` if there is no such view. */
-const aboutOf = ({
+const targetOf = ({
   data,
   kind
 }: Notification): { readonly link: Pick<LinkProps, "to" | "search">; readonly tenant?: string } | undefined => {
@@ -72,7 +72,7 @@ const Item = ({ of: notification }: { readonly of: Notification }) => {
   const { data: memberships } = useMemberships()
   const { created_at, id, kind, read_at, text, title } = notification
   const Icon = icons[kind]
-  const about = aboutOf(notification)
+  const about = targetOf(notification)
   const tenant = memberships?.find(({ tenant_id }) => tenant_id === notification.data["tenant_id"])
   const open = async (): Promise<void> => {
     if (about === undefined) return

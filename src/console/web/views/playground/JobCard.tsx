@@ -15,7 +15,7 @@ import { playgroundTexts } from "../../texts/playground.ts"
 import { useCancel, useContent, useQuote, useResult, useStatus } from "./asking.ts"
 import type { Job } from "./asking.ts"
 import { hostOf, isWebAddress, resultsOf } from "./results.ts"
-import type { Made } from "./results.ts"
+import type { MediaOutput } from "./results.ts"
 
 const Placeholder = ({ children, type }: { readonly children?: ReactNode; readonly type: Job["type"] }) => {
   const Icon = type === "image" ? Image : Film
@@ -27,14 +27,14 @@ const Placeholder = ({ children, type }: { readonly children?: ReactNode; readon
   )
 }
 
-const sizeOf = ({ height, seconds, width }: Made): string =>
+const sizeOf = ({ height, seconds, width }: MediaOutput): string =>
   [
     ...(width === undefined || height === undefined ? [] : [`${width} × ${height}`]),
     ...(seconds === undefined ? [] : [duration(seconds * 1000)])
   ].join(" · ")
 
 interface ResultProps {
-  readonly of: Made
+  readonly of: MediaOutput
   readonly job: Job
   readonly name: string
   readonly index: number
@@ -50,7 +50,7 @@ const Save = ({ file, name }: { readonly file: string; readonly name: string }) 
 )
 
 /** Renders a link to the vendor's temporary copy, if it has a web URL. */
-const Way = ({ of }: { readonly of: Made }) =>
+const VendorCopyLink = ({ of }: { readonly of: MediaOutput }) =>
   isWebAddress(of.url) ? (
     <a
       className="button button-ghost"
@@ -66,18 +66,18 @@ const Way = ({ of }: { readonly of: Made }) =>
 
 /** Shows one output. Images load automatically. Videos load on request, because they can be large. */
 const Result = ({ index, job, name, of }: ResultProps) => {
-  const [isWanted, setWanted] = useState(of.kind === "image")
-  const [isUnshowable, setUnshowable] = useState(false)
-  const { isGone, isLoading, url } = useContent(job.request_id, index, isWanted)
-  const unshowable = (): void => setUnshowable(true)
-  if (url !== undefined && !isUnshowable) {
+  const [isRequested, setRequested] = useState(of.kind === "image")
+  const [isBroken, setBroken] = useState(false)
+  const { isGone, isLoading, url } = useContent(job.request_id, index, isRequested)
+  const markBroken = (): void => setBroken(true)
+  if (url !== undefined && !isBroken) {
     return (
       <div className="playground-result">
         {of.kind === "image" ? (
-          <img src={url} alt={name} onError={unshowable} />
+          <img src={url} alt={name} onError={markBroken} />
         ) : (
           // No transcript is available for captions.
-          <video src={url} controls preload="metadata" aria-label={name} onError={unshowable} />
+          <video src={url} controls preload="metadata" aria-label={name} onError={markBroken} />
         )}
         <Save file={url} name={`${name} ${index + 1}`} />
       </div>
@@ -85,13 +85,13 @@ const Result = ({ index, job, name, of }: ResultProps) => {
   }
   return (
     <Placeholder type={of.kind}>
-      <span className="small">{isGone || isUnshowable ? playgroundTexts.notHere : sizeOf(of)}</span>
-      {isWanted ? null : (
-        <Button kind="ghost" icon={Play} isPending={isLoading} onPress={() => setWanted(true)}>
+      <span className="small">{isGone || isBroken ? playgroundTexts.notHere : sizeOf(of)}</span>
+      {isRequested ? null : (
+        <Button kind="ghost" icon={Play} isPending={isLoading} onPress={() => setRequested(true)}>
           {playgroundTexts.show}
         </Button>
       )}
-      {url === undefined ? <Way of={of} /> : <Save file={url} name={`${name} ${index + 1}`} />}
+      {url === undefined ? <VendorCopyLink of={of} /> : <Save file={url} name={`${name} ${index + 1}`} />}
     </Placeholder>
   )
 }

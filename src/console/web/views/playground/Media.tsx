@@ -48,7 +48,7 @@ const draftOf = (model: string): Draft => ({
 const filled = <K extends string>(name: K, value: string): Partial<Record<K, string>> =>
   value.trim() === "" ? {} : ({ [name]: value.trim() } as Record<K, string>)
 
-const whole = <K extends string>(name: K, value: string): Partial<Record<K, number>> =>
+const numberField = <K extends string>(name: K, value: string): Partial<Record<K, number>> =>
   value.trim() === "" ? {} : ({ [name]: Number(value) } as Record<K, number>)
 
 /** Builds the request from the nonempty fields for the model's type. The model's defaults apply to all other fields. */
@@ -57,13 +57,13 @@ const bodyOf = ({ type }: MediaModel, draft: Draft): MediaBody => ({
   ...filled("prompt", draft.prompt),
   ...(type === "video"
     ? {
-        ...whole("duration", draft.duration),
+        ...numberField("duration", draft.duration),
         ...filled("resolution", draft.resolution),
         ...(draft.audio && { audio: true }),
         ...filled("start_image_url", draft.firstFrame)
       }
-    : { ...whole("num_images", draft.images), ...filled("image_size", draft.size) }),
-  ...whole("seed", draft.seed)
+    : { ...numberField("num_images", draft.images), ...filled("image_size", draft.size) }),
+  ...numberField("seed", draft.seed)
 })
 
 const unitsOf = ({ type }: MediaModel, { duration, images }: Draft): number | undefined => {

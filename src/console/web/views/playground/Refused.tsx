@@ -12,18 +12,18 @@ import { playgroundTexts } from "../../texts/playground.ts"
 
 const { refusalTexts: words, refusals: titles } = playgroundTexts
 
-type Of = "chat" | "media" | "tool"
+type CallSource = "chat" | "media" | "tool"
 
 const sentence = (text: string): string =>
   text === "" ? "" : `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`
 
-const creditText = (reason: unknown, of: Of): string => {
+const creditText = (reason: unknown, of: CallSource): string => {
   if (reason === "the billing account is not active") return words.notActive
   if (reason === "this tenant does not let its members spend") return words.membersMayNotSpend
   return { chat: words.credit, media: words.creditMedia, tool: words.creditTool }[of]
 }
 
-const meaningOf = (error: unknown, of: Of): readonly [title: string, text: string] => {
+const meaningOf = (error: unknown, of: CallSource): readonly [title: string, text: string] => {
   if (error instanceof SignedOut) return [titles.unreachable, texts.signIn.ended]
   if (error instanceof Unreachable) return [titles.unreachable, texts.failed.unreachable]
   if (!(error instanceof Refusal)) return [titles.request, texts.failed.wrong]
@@ -77,7 +77,7 @@ const Missing = ({ of }: { readonly of: Refusal }) => {
 
 interface RefusedProps {
   readonly error: unknown
-  readonly of: Of
+  readonly of: CallSource
   /** Replaces the error's title, for example if a partial response had arrived. */
   readonly title?: string
   readonly again?: () => void

@@ -1,6 +1,6 @@
 /** The field for a tool's model. Several providers can offer the same model, so a choice contains both. */
 import { useQuery } from "@tanstack/react-query"
-import { api, asked } from "../../app/Client.ts"
+import { api, responseBody } from "../../app/Client.ts"
 import { exact } from "../../money.ts"
 import { SelectField } from "../../parts/Fields.tsx"
 import { playgroundTexts } from "../../texts/playground.ts"
@@ -11,7 +11,7 @@ const useToolModels = (tool: Tool) =>
   useQuery({
     queryKey: ["tool-models", tool],
     staleTime: 300_000,
-    queryFn: async () => (await asked(api.GET(`/v1/tools/${tool}/models`))).models
+    queryFn: async () => (await responseBody(api.GET(`/v1/tools/${tool}/models`))).models
   })
 
 const keyOf = (provider: string, model: string): string => JSON.stringify([provider, model])

@@ -2,10 +2,10 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState } from "react"
 import { apiRoot } from "../../app/Base.ts"
-import { api, asked, tenantId } from "../../app/Client.ts"
+import { api, responseBody, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { Refusal } from "../../app/Refusal.ts"
-import { called } from "./runs.ts"
+import { sendCall } from "./runs.ts"
 
 export type Job = Schemas["MediaJobEntry"]
 export type MediaBody = Schemas["MediaRequest"]
@@ -16,7 +16,9 @@ export const useJobs = (page: number) =>
   useQuery({
     queryKey: ["media", tenantId(), "jobs", page],
     queryFn: () =>
-      asked(api.GET("/v1/tools/media/jobs", { params: { query: { page: String(page), per_page: String(perPage) } } })),
+      responseBody(
+        api.GET("/v1/tools/media/jobs", { params: { query: { page: String(page), per_page: String(perPage) } } })
+      ),
     placeholderData: keepPreviousData
   })
 
@@ -30,7 +32,7 @@ export const useSubmit = (onSubmitted: (job: Schemas["MediaSubmitted"]) => void)
       const of = JSON.stringify(body)
       if (key.current?.of !== of) key.current = { of, key: crypto.randomUUID() }
       const header = { "Idempotency-Key": key.current.key }
-      return asked(api.POST("/v1/tools/media/generate", { params: { header }, body }))
+      return responseBody(api.POST("/v1/tools/media/generate", { params: { header }, body }))
     },
     onSuccess: (job) => {
       key.current = undefined
@@ -60,7 +62,7 @@ export const useQuote = ({ cost_usd, request_id, settled }: Job): Job["cost_usd"
 }
 
 /** Returns the delay before a job's next poll, in milliseconds. */
-const pauseAfter = (looks: number): number => Math.min(15_000, 700 * 1.35 ** looks)
+const pollDelay = (looks: number): number => Math.min(15_000, 700 * 1.35 ** looks)
 
 const isOpen = ({ settled, status }: Pick<Job, "settled" | "status">): boolean => !settled && status !== "CANCELLED"
 
@@ -72,9 +74,10 @@ export const useStatus = (job: Job) => {
   const status = useQuery({
     queryKey: ["media", tenant, "status", job.request_id],
     enabled: wasOpen,
-    queryFn: () => asked(api.GET("/v1/tools/media/status", { params: { query: { request_id: job.request_id } } })),
+    queryFn: () =>
+      responseBody(api.GET("/v1/tools/media/status", { params: { query: { request_id: job.request_id } } })),
     refetchInterval: ({ state: { data, dataUpdateCount } }) =>
-      data !== undefined && !isOpen(data) ? false : pauseAfter(dataUpdateCount)
+      data !== undefined && !isOpen(data) ? false : pollDelay(dataUpdateCount)
   })
   const isNowSettled = status.data !== undefined && !isOpen(status.data)
   useEffect(() => {
@@ -92,16 +95,16 @@ export const useResult = ({ request_id }: Job, isDone: boolean) =>
     queryKey: ["media-result", request_id],
     enabled: isDone,
     staleTime: 300_000,
-    queryFn: () => asked(api.GET("/v1/tools/media/result", { params: { query: { request_id } } }))
+    queryFn: () => responseBody(api.GET("/v1/tools/media/result", { params: { query: { request_id } } }))
   })
 
 /** The maximum number of concurrent downloads. The service allows four per user. */
-const abreast = 3
+const downloadsMax = 3
 let running = 0
 const waiting: Array<() => void> = []
 
-const turn = async (): Promise<() => void> => {
-  if (running >= abreast) await new Promise<void>((resolve) => waiting.push(resolve))
+const acquireSlot = async (): Promise<() => void> => {
+  if (running >= downloadsMax) await new Promise<void>((resolve) => waiting.push(resolve))
   running++
   return () => {
     running--
@@ -110,14 +113,14 @@ const turn = async (): Promise<() => void> => {
 }
 
 const contentOf = async (request_id: string, index: number, signal: AbortSignal): Promise<Blob> => {
-  const done = await turn()
+  const done = await acquireSlot()
   try {
     const query = new URLSearchParams({ request_id, index: String(index) })
     const request = new Request(`${apiRoot}/v1/tools/media/content?${query.toString()}`, {
       credentials: "omit",
       signal
     })
-    return (await called(request, (response) => response.blob())).output
+    return (await sendCall(request, (response) => response.blob())).output
   } finally {
     done()
   }
@@ -146,7 +149,7 @@ export const useCancel = () => {
   const queries = useQueryClient()
   const tenant = tenantId()
   return useMutation({
-    mutationFn: ({ request_id }: Job) => asked(api.POST("/v1/tools/media/cancel", { body: { request_id } })),
+    mutationFn: ({ request_id }: Job) => responseBody(api.POST("/v1/tools/media/cancel", { body: { request_id } })),
     onSettled: () => queries.invalidateQueries({ queryKey: ["media", tenant] })
   })
 }

@@ -22,7 +22,7 @@ export interface Tokens {
   readonly completion_tokens: number
 }
 
-export interface Hearing {
+export interface ChatListener {
   /** Called when the service accepts the call. `usageId` is the usage record's id. */
   readonly begun: (usageId: string | undefined, requestId: string | undefined) => void
   readonly text: (piece: string) => void
@@ -58,13 +58,13 @@ const faultOf = (error: NonNullable<Chunk["error"]>, requestId: string | undefin
   )
 
 /**
- * Sends a call and streams the response to `hearing`. Rejects with `Refusal`, `Unreachable` or `SignedOut`, or with `AbortError` if `signal` aborts.
+ * Sends a call and streams the response to `listener`. Rejects with `Refusal`, `Unreachable` or `SignedOut`, or with `AbortError` if `signal` aborts.
  */
-export const streamChat = async (body: ChatBody, signal: AbortSignal, hearing: Hearing): Promise<void> => {
+export const streamChat = async (body: ChatBody, signal: AbortSignal, listener: ChatListener): Promise<void> => {
   const response = await sent(body, signal)
   if (!response.ok || response.body === null) throw await refusalOf(response)
   const requestId = response.headers.get("x-request-id") ?? undefined
-  hearing.begun(response.headers.get("x-usage-id") ?? undefined, requestId)
+  listener.begun(response.headers.get("x-usage-id") ?? undefined, requestId)
   const events = new EventText()
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   let isWhole = false
@@ -75,12 +75,12 @@ export const streamChat = async (body: ChatBody, signal: AbortSignal, hearing: H
     if (done) throw faultOf({}, requestId)
     for (const { data } of events.take(value)) {
       isWhole ||= data === "[DONE]"
-      if (data !== "[DONE]") hear(JSON.parse(data) as Chunk, hearing, requestId)
+      if (data !== "[DONE]") hear(JSON.parse(data) as Chunk, listener, requestId)
     }
   }
 }
 
-const hear = ({ choices, error, usage }: Chunk, hearing: Hearing, requestId: string | undefined): void => {
+const hear = ({ choices, error, usage }: Chunk, hearing: ChatListener, requestId: string | undefined): void => {
   if (error !== undefined) throw faultOf(error, requestId)
   const piece = choices?.[0]?.delta?.content
   if (typeof piece === "string" && piece !== "") hearing.text(piece)

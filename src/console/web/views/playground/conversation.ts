@@ -1,6 +1,6 @@
 /** This tab's in-memory conversation, for one user in one tenant. It survives navigation but not a reload. */
 import { queries } from "../../app/Queries.ts"
-import { api, asked } from "../../app/Client.ts"
+import { api, responseBody } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { Refusal } from "../../app/Refusal.ts"
 import type { Usd } from "../../money.ts"
@@ -31,15 +31,15 @@ export const messagesOf = (exchanges: ReadonlyArray<Exchange>): ReadonlyArray<Me
   )
 
 /** The delay before each poll for the charge, in milliseconds. The service settles a stopped call within seconds. */
-const looks = [0, 150, 300, 600, 1200, 2400, 4800, 6000]
+const pollDelays = [0, 150, 300, 600, 1200, 2400, 4800, 6000]
 
-const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
+const delay = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
 const explanationOf = async (usageId: string): Promise<Schemas["Explanation"] | undefined> => {
-  for (const millis of looks) {
-    await pause(millis)
+  for (const millis of pollDelays) {
+    await delay(millis)
     try {
-      return await asked(api.GET("/v1/usage/{usage_id}/explain", { params: { path: { usage_id: usageId } } }))
+      return await responseBody(api.GET("/v1/usage/{usage_id}/explain", { params: { path: { usage_id: usageId } } }))
     } catch (error) {
       if (!(error instanceof Refusal && error.status === 404)) return undefined
     }

@@ -1,6 +1,6 @@
 /** The available models with their prices. */
 import { useQuery } from "@tanstack/react-query"
-import { api, asked } from "../../app/Client.ts"
+import { api, responseBody } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { nano, short, usd } from "../../money.ts"
 import { count } from "../../moments.ts"
@@ -13,14 +13,15 @@ export const useChatModels = () =>
   useQuery({
     queryKey: ["models"],
     staleTime: 300_000,
-    queryFn: async () => (await asked(api.GET("/v1/models"))).data.filter(({ protocols }) => protocols.includes("chat"))
+    queryFn: async () =>
+      (await responseBody(api.GET("/v1/models"))).data.filter(({ protocols }) => protocols.includes("chat"))
   })
 
 export const useMediaModels = () =>
   useQuery({
     queryKey: ["media-models"],
     staleTime: 300_000,
-    queryFn: async () => (await asked(api.GET("/v1/tools/media/models"))).models
+    queryFn: async () => (await responseBody(api.GET("/v1/tools/media/models"))).models
   })
 
 /** Converts USD per token to USD per million tokens by shifting the decimal point, without rounding. */

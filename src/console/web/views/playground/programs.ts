@@ -20,7 +20,7 @@ const python = (value: unknown, depth: number): string => {
   return value === false ? "False" : JSON.stringify(value)
 }
 
-const behind = (spaces: number, text: string): string => text.replaceAll("\n", `\n${" ".repeat(spaces)}`)
+const indented = (spaces: number, text: string): string => text.replaceAll("\n", `\n${" ".repeat(spaces)}`)
 
 /** Formats a value as a TypeScript literal with unquoted property names. */
 const script = (value: unknown): string => json(value).replaceAll(/^(\s*)"([a-z_]+)":/gm, "$1$2:")
@@ -45,7 +45,7 @@ for await (const chunk of stream) {
     authorization: \`Bearer \${process.env.${keyName}}\`,
     "content-type": "application/json"
   },
-  body: JSON.stringify(${behind(2, script(body))})
+  body: JSON.stringify(${indented(2, script(body))})
 })
 const answer = await response.json()
 console.log(answer.choices[0].message.content)
@@ -86,7 +86,7 @@ const media = async (path: string, init = {}) => {
 
 const job = await media("generate", {
   method: "POST",
-  body: JSON.stringify(${behind(2, script(body))})
+  body: JSON.stringify(${indented(2, script(body))})
 })
 console.log("quote", job.cost_usd, "USD")
 let status = job.status
@@ -131,7 +131,7 @@ const response = await fetch("${apiRoot}/v1/tools/speech", {
     authorization: \`Bearer \${process.env.${keyName}}\`,
     "content-type": "application/json"
   },
-  body: JSON.stringify(${behind(2, script(body))})
+  body: JSON.stringify(${indented(2, script(body))})
 })
 if (!response.ok) throw new Error(await response.text())
 await writeFile("speech.${formatOf(body)}", Buffer.from(await response.arrayBuffer()))

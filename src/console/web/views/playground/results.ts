@@ -1,6 +1,6 @@
 /** Reads the outputs in a media job's result. */
 
-export interface Made {
+export interface MediaOutput {
   readonly kind: "image" | "video"
   readonly url: string
   readonly width: number | undefined
@@ -13,7 +13,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
 
-const madeOf = (value: unknown, kind: Made["kind"]): ReadonlyArray<Made> =>
+const outputsIn = (value: unknown, kind: MediaOutput["kind"]): ReadonlyArray<MediaOutput> =>
   isObject(value) && typeof value["url"] === "string" && isAddress(value["url"])
     ? [
         {
@@ -31,9 +31,9 @@ export const isWebAddress = (url: string): boolean => /^https?:\/\//i.test(url) 
 const isAddress = (url: string): boolean => isWebAddress(url) || /^data:(?:image|video)\//i.test(url)
 
 /** Returns the outputs in the service's order, which corresponds to the `index` of `/v1/tools/media/content`. */
-export const resultsOf = ({ images, video }: Readonly<Record<string, unknown>>): ReadonlyArray<Made> => [
-  ...madeOf(video, "video"),
-  ...(Array.isArray(images) ? images.flatMap((image) => madeOf(image, "image")) : [])
+export const resultsOf = ({ images, video }: Readonly<Record<string, unknown>>): ReadonlyArray<MediaOutput> => [
+  ...outputsIn(video, "video"),
+  ...(Array.isArray(images) ? images.flatMap((image) => outputsIn(image, "image")) : [])
 ]
 
 export const hostOf = (url: string): string => new URL(url).host

@@ -4,7 +4,7 @@ import { fetchWith } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
 import { refusalOf } from "../../app/Refusal.ts"
 
-export interface Answered<Output> {
+export interface CallResult<Output> {
   readonly output: Output
   /** In USD, as a decimal string. */
   readonly charged: string | undefined
@@ -15,16 +15,16 @@ export interface Run<Input, Output> {
   readonly id: number
   readonly input: Input
   readonly state: "running" | "whole" | "stopped" | "failed"
-  readonly answered?: Answered<Output>
+  readonly answered?: CallResult<Output>
   readonly error?: unknown
   readonly took?: number
 }
 
 /** Sends a call with the session's token. Rejects with `Refusal`, `Unreachable` or `SignedOut`. */
-export const called = async <Output>(
+export const sendCall = async <Output>(
   request: Request,
   read: (response: Response) => Promise<Output>
-): Promise<Answered<Output>> => {
+): Promise<CallResult<Output>> => {
   const response = await fetchWith(personSession)(request)
   if (!response.ok) throw await refusalOf(response)
   return {
@@ -35,7 +35,7 @@ export const called = async <Output>(
 }
 
 interface Tool<Input, Output> {
-  readonly call: (input: Input, signal: AbortSignal) => Promise<Answered<Output>>
+  readonly call: (input: Input, signal: AbortSignal) => Promise<CallResult<Output>>
   /** Releases an output's resources when it is discarded. */
   readonly forget?: (output: Output) => void
 }

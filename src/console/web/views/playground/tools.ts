@@ -1,9 +1,9 @@
 /** The synchronous tools: speech, transcription and search. */
 import { useQuery } from "@tanstack/react-query"
 import { apiRoot } from "../../app/Base.ts"
-import { api, asked } from "../../app/Client.ts"
+import { api, responseBody } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
-import { called, Runs } from "./runs.ts"
+import { sendCall, Runs } from "./runs.ts"
 
 export const voices = ["alloy", "ash", "ballad", "coral", "echo", "fable", "onyx", "nova", "sage", "shimmer", "verse"]
 export const formats = ["mp3", "wav", "opus", "aac", "flac"]
@@ -28,7 +28,7 @@ const post = (path: string, body: BodyInit, signal: AbortSignal, headers: Record
 
 export const speechRuns = new Runs<SpeechBody, Audio>({
   call: (body, signal) =>
-    called(
+    sendCall(
       post("/v1/tools/speech", JSON.stringify(body), signal, { "content-type": "application/json" }),
       async (response) => {
         const audio = await response.blob()
@@ -52,14 +52,14 @@ const formOf = ({ fields, file }: TranscriptionInput): FormData => {
 }
 
 export const transcriptionRuns = new Runs<TranscriptionInput, Schemas["TranscriptionAnswer"]>({
-  call: (input, signal) => called(post("/v1/transcriptions", formOf(input), signal), (response) => response.json())
+  call: (input, signal) => sendCall(post("/v1/transcriptions", formOf(input), signal), (response) => response.json())
 })
 
 export type SearchFields = Readonly<Record<string, string>>
 
 export const searchRuns = new Runs<SearchFields, Schemas["SearchAnswer"]>({
   call: (fields, signal) =>
-    called(
+    sendCall(
       new Request(`${apiRoot}/v1/search?${new URLSearchParams(fields).toString()}`, { credentials: "omit", signal }),
       (response) => response.json()
     )
@@ -69,7 +69,7 @@ export const useSearchProviders = () =>
   useQuery({
     queryKey: ["search-providers"],
     staleTime: 300_000,
-    queryFn: async () => (await asked(api.GET("/v1/tools/search/providers"))).providers
+    queryFn: async () => (await responseBody(api.GET("/v1/tools/search/providers"))).providers
   })
 
 export const filledIn = (fields: Readonly<Record<string, string>>): Record<string, string> =>

@@ -14,7 +14,7 @@ import { Failed, Loading } from "../../parts/States.tsx"
 import { receiptTexts as texts } from "../../texts/receipts.ts"
 import { check } from "./checking.ts"
 import type { Checked, Signatures, Subject } from "./checking.ts"
-import { keyName, trustToo } from "./trust.ts"
+import { keyName, trustKeys } from "./trust.ts"
 import type { Changed, Trust, WitnessKey } from "./trust.ts"
 
 type Tone = "good" | "warn" | "bad" | "plain"
@@ -81,16 +81,16 @@ interface KeepProps {
 }
 
 /** Offers the receipt's text, and the command that verifies it elsewhere. */
-const Keep = ({ logKey = "", receipt, witnesses = [] }: KeepProps) => {
+const ReceiptExport = ({ logKey = "", receipt, witnesses = [] }: KeepProps) => {
   const keys = [logKey, ...witnesses.map(({ key }) => key)].map((key) => `--key '${key}'`).join(" ")
-  const least = witnesses.length === 0 ? "" : ` --witnesses ${witnesses.length}`
+  const witnessesFlag = witnesses.length === 0 ? "" : ` --witnesses ${witnesses.length}`
   return (
     <>
       <div className="row">
         <Copy text={JSON.stringify(receipt, null, 2)} label={texts.copy} kind="plain" />
       </div>
       <p className="quiet small">{texts.keep}</p>
-      <Code of={`tollgate receipt verify ${keys}${least} receipt.json`} />
+      <Code of={`tollgate receipt verify ${keys}${witnessesFlag} receipt.json`} />
     </>
   )
 }
@@ -106,7 +106,7 @@ interface KeyChangedProps {
 const KeyChanged = ({ changed, keys, text, title }: KeyChangedProps) => {
   const queries = useQueryClient()
   const trust = (): void => {
-    trustToo(changed, new Date().toISOString())
+    trustKeys(changed, new Date().toISOString())
     void queries.invalidateQueries({ queryKey: ["receipt"] })
   }
   if (keys.length === 0) return null
@@ -141,7 +141,7 @@ const KeysChanged = ({ of: { changed, since } }: { readonly of: Trust }) => {
 }
 
 /** Returns a row for a fact, or none if the receipt does not contain it. */
-const stated = (name: string, value: string): ReadonlyArray<readonly [name: string, value: ReactNode]> =>
+const factRow = (name: string, value: string): ReadonlyArray<readonly [name: string, value: ReactNode]> =>
   value === "" ? [] : [[name, <code key={name}>{value}</code>]]
 
 const Proven = ({ of }: { readonly of: Extract<Checked, { kind: "verified" }> }) => {
@@ -158,21 +158,21 @@ const Proven = ({ of }: { readonly of: Extract<Checked, { kind: "verified" }> })
           [texts.log, origin],
           [texts.entry, texts.entryOf(count(entry.number), entry.account)],
           [texts.leaf, count(index)],
-          ...stated(texts.vendor, entry.vendor_requests),
-          ...stated(texts.request, entry.request_hash),
-          ...stated(texts.answer, entry.answer_hash),
+          ...factRow(texts.vendor, entry.vendor_requests),
+          ...factRow(texts.request, entry.request_hash),
+          ...factRow(texts.answer, entry.answer_hash),
           [texts.root, <code key="root">{root}</code>]
         ]}
       />
       {witnesses.length === 0 ? null : <WitnessKeys of={witnesses} />}
-      <Keep receipt={of.receipt} logKey={of.trust.keys[0]} witnesses={witnesses} />
+      <ReceiptExport receipt={of.receipt} logKey={of.trust.keys[0]} witnesses={witnesses} />
     </>
   )
 }
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 
-const Answered = ({ of }: { readonly of: Checked }) => {
+const ReceiptResult = ({ of }: { readonly of: Checked }) => {
   switch (of.kind) {
     case "pending":
       return (
@@ -202,7 +202,7 @@ const Answered = ({ of }: { readonly of: Checked }) => {
             <p>{sentence(of.why)}</p>
             <p>{texts.invalidText}</p>
           </Verdict>
-          <Keep receipt={of.receipt} logKey={of.trust.keys[0]} />
+          <ReceiptExport receipt={of.receipt} logKey={of.trust.keys[0]} />
         </>
       )
     case "verified":
@@ -235,7 +235,7 @@ const Result = ({ of }: { readonly of: ReturnType<typeof useChecked> }) => {
   return (
     <>
       {hasTrust(of.data) ? <KeysChanged of={of.data.trust} /> : null}
-      <Answered of={of.data} />
+      <ReceiptResult of={of.data} />
     </>
   )
 }

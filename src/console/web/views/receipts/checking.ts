@@ -1,11 +1,11 @@
 /** Fetches a receipt and verifies it in the browser, against the figures that the page shows. */
 import { ReceiptInvalid, verify } from "tollgate/receipts"
 import type { ReceiptEntry, VerifiedReceipt } from "tollgate/receipts"
-import { api, asked, openApi, tenantId } from "../../app/Client.ts"
+import { api, responseBody, publicApi, tenantId } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { Refusal } from "../../app/Refusal.ts"
 import { receiptTexts as texts } from "../../texts/receipts.ts"
-import { keyName, trustIn } from "./trust.ts"
+import { keyName, evaluateTrust } from "./trust.ts"
 import type { Trust, WitnessKey } from "./trust.ts"
 
 type Receipt = Schemas["Receipt"]
@@ -49,15 +49,15 @@ export type Checked =
 
 const fetched = ({ of }: Subject): Promise<Receipt> =>
   "usage_id" in of
-    ? asked(api.GET("/v1/usage/{usage_id}/receipt", { params: { path: of } }))
-    : asked(
+    ? responseBody(api.GET("/v1/usage/{usage_id}/receipt", { params: { path: of } }))
+    : responseBody(
         api.GET("/v1/tenants/{tenant_id}/billing/ledger/{number}/receipt", {
           params: { path: { tenant_id: tenantId(), number: String(of.number) } }
         })
       )
 
 /** Returns the result for an expected error, or `undefined` for any other error. */
-const refused = (error: unknown): Checked | undefined => {
+const expectedFailure = (error: unknown): Checked | undefined => {
   if (!(error instanceof Refusal)) return undefined
   switch (error.code) {
     case "not_in_log":
@@ -98,13 +98,13 @@ const signaturesOf = (checkpoint: string, { cosigned, origin }: VerifiedReceipt,
 }
 
 /** Returns the name of the first figure that differs between the receipt and the page, or `undefined` if they agree. */
-const contradiction = ({ states }: Subject, entry: ReceiptEntry): keyof Subject["states"] | undefined =>
+const differingFigure = ({ states }: Subject, entry: ReceiptEntry): keyof Subject["states"] | undefined =>
   (Object.keys(states) as ReadonlyArray<keyof Subject["states"]>).find((name) => states[name] !== entry[name])
 
 const verified = async (subject: Subject, { fetchedAt, receipt, trust }: Fetched): Promise<Checked> => {
   try {
     const found = await verify(receipt, [...trust.keys, ...trust.witnesses.map(({ key }) => key)])
-    const wrong = contradiction(subject, found.entry)
+    const wrong = differingFigure(subject, found.entry)
     return wrong === undefined
       ? {
           kind: "verified",
@@ -131,11 +131,11 @@ export const check = async (subject: Subject): Promise<Checked> => {
   try {
     receipt = await fetched(subject)
   } catch (error) {
-    const answer = refused(error)
+    const answer = expectedFailure(error)
     if (answer === undefined) throw error
     return answer
   }
-  const served = await asked(openApi.GET("/v1/log/keys"))
+  const served = await responseBody(publicApi.GET("/v1/log/keys"))
   const fetchedAt = Date.now()
-  return verified(subject, { receipt, fetchedAt, trust: trustIn(served, new Date(fetchedAt).toISOString()) })
+  return verified(subject, { receipt, fetchedAt, trust: evaluateTrust(served, new Date(fetchedAt).toISOString()) })
 }

@@ -6,7 +6,7 @@ import { apiRoot } from "../../app/Base.ts"
 import type { Schemas } from "../../app/Client.ts"
 
 /** The storage key contains the URL, because an origin can host several services. */
-const stored = `console.log-keys ${apiRoot}`
+const storageKey = `console.log-keys ${apiRoot}`
 
 /** A witness's key, and when the browser first received or trusted it, as an ISO time. */
 export interface WitnessKey {
@@ -57,7 +57,7 @@ const isWitness = (value: unknown): value is WitnessKey => {
 
 const read = (): Pinned | undefined => {
   try {
-    const value: unknown = JSON.parse(localStorage.getItem(stored) ?? "null")
+    const value: unknown = JSON.parse(localStorage.getItem(storageKey) ?? "null")
     const { keys, since, witnesses = [] } = (value ?? {}) as Partial<Record<keyof Pinned, unknown>>
     const isPinned =
       Array.isArray(keys) &&
@@ -71,10 +71,10 @@ const read = (): Pinned | undefined => {
   }
 }
 
-const write = (pinned: Pinned): void => localStorage.setItem(stored, JSON.stringify(pinned))
+const write = (pinned: Pinned): void => localStorage.setItem(storageKey, JSON.stringify(pinned))
 
 /** Compares the service's keys with the saved keys, or saves them if there are none yet. A witness with a new name is saved without a warning. */
-export const trustIn = (served: Schemas["LogKeys"], now: string): Trust => {
+export const evaluateTrust = (served: Schemas["LogKeys"], now: string): Trust => {
   const pinned = read() ?? { keys: served.keys, since: now, witnesses: [] }
   const cosigners = served.witnesses.map(({ key }) => key).filter(isCosigner)
   const fresh = cosigners.filter((key) => pinned.witnesses.every((one) => one.key !== key))
@@ -90,7 +90,7 @@ export const trustIn = (served: Schemas["LogKeys"], now: string): Trust => {
 }
 
 /** Adds these keys to the trusted keys. */
-export const trustToo = ({ keys, witnesses }: Changed, now: string): void => {
+export const trustKeys = ({ keys, witnesses }: Changed, now: string): void => {
   const { keys: earlier, since, witnesses: known } = read() ?? { keys: [], since: now, witnesses: [] }
   write({
     keys: [...new Set([...earlier, ...keys])],

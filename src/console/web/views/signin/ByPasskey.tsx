@@ -1,17 +1,17 @@
 /** The button that signs in with a passkey. The browser offers the user's passkeys for this service. */
 import { Fingerprint } from "lucide-react"
 import { useState } from "react"
-import { addressOf } from "../../app/Base.ts"
+import { consoleUrl } from "../../app/Base.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { personSession } from "../../app/PersonSession.ts"
-import { reached, refusalOf } from "../../app/Refusal.ts"
+import { fetchResponse, refusalOf } from "../../app/Refusal.ts"
 import { isDismissed, signWithPasskey } from "../../app/WebAuthn.ts"
 import { Button } from "../../parts/Button.tsx"
 import { advice } from "../../parts/States.tsx"
 import { texts } from "../../texts.ts"
 
 const post = async (path: string, body?: object): Promise<unknown> => {
-  const response = await reached(addressOf(`passkeys/${path}`), {
+  const response = await fetchResponse(consoleUrl(`passkeys/${path}`), {
     method: "POST",
     credentials: "same-origin",
     ...(body !== undefined && { headers: { "content-type": "application/json" }, body: JSON.stringify(body) })

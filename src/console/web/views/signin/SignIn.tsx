@@ -1,7 +1,7 @@
 /** The sign-in page. */
 import { getRouteApi, useRouter } from "@tanstack/react-router"
 import { useEffect } from "react"
-import { pageAt } from "../../app/Base.ts"
+import { safeConsoleUrl } from "../../app/Base.ts"
 import { Mark } from "../../app/Brand.tsx"
 import { personSession } from "../../app/PersonSession.ts"
 import { useProviders } from "../../app/Providers.ts"
@@ -13,7 +13,7 @@ import { Ways } from "./Ways.tsx"
 const route = getRouteApi("/sign-in")
 
 /** Returns the text for the error code in the URL. The code is untrusted. */
-const whatWentWrong = (error: string): string =>
+const errorText = (error: string): string =>
   (Object.hasOwn(texts.signIn.errors, error) ? texts.signIn.errors[error] : undefined) ?? texts.signIn.errorElse
 
 export const SignIn = () => {
@@ -25,7 +25,7 @@ export const SignIn = () => {
   const isAsked = error === undefined && state.kind === "unknown"
   useEffect(() => {
     if (isAsked) void personSession.renew()
-    if (state.kind === "open") history.replace(pageAt(to))
+    if (state.kind === "open") history.replace(safeConsoleUrl(to))
   }, [isAsked, state.kind, history, to])
   if (isAsked || state.kind === "open") {
     return (
@@ -45,7 +45,7 @@ export const SignIn = () => {
         </header>
         {error === undefined ? null : (
           <p className="signin-error" role="alert">
-            {whatWentWrong(error)}
+            {errorText(error)}
           </p>
         )}
         <Ways to={to} />

@@ -1,7 +1,7 @@
 /** Shows the sign-in methods. In a sandbox, visitors can sign in as any user. */
 import { ArrowRight } from "lucide-react"
 import { useState } from "react"
-import { addressOf } from "../../app/Base.ts"
+import { consoleUrl } from "../../app/Base.ts"
 import { hasPasskeys } from "../../app/WebAuthn.ts"
 import { useProviders } from "../../app/Providers.ts"
 import { Button } from "../../parts/Button.tsx"
@@ -15,7 +15,7 @@ const people = ["Ada", "Grace", "Alan", "Katherine"] as const
 /** Returns the URL that starts a sign-in, which sets the cookie and returns to `to`. */
 const linkOf = (provider: string, to: string, hint?: string): string => {
   const query = new URLSearchParams({ to, ...(hint !== undefined && { login_hint: hint }) })
-  return `${addressOf(`sign-in/${provider}`)}?${query.toString()}`
+  return `${consoleUrl(`sign-in/${provider}`)}?${query.toString()}`
 }
 
 const Sandbox = ({ provider, to }: { readonly provider: string; readonly to: string }) => {

@@ -29,13 +29,13 @@ const tones: Readonly<Record<Member["status"], Tone>> = {
 
 const nameOf = ({ email, name }: Member): string => name || email
 
-type Grave = "suspend" | "remove" | "leave"
+type Removal = "suspend" | "remove" | "leave"
 
 /**
  * Returns the actions that `viewer` may take on a member. Only owners can change or appoint owners. Members can neither leave nor be removed from
  * their home tenant.
  */
-const movesOf = (member: Member, viewer: Role, isMe: boolean) => ({
+const allowedActions = (member: Member, viewer: Role, isMe: boolean) => ({
   roles: (["owner", "admin", "member"] as const).filter(
     (role) =>
       role !== member.role &&
@@ -50,12 +50,12 @@ interface ActionsProps {
   readonly of: Member
   readonly isMe: boolean
   readonly viewer: Role
-  readonly onGrave: (what: Grave) => void
+  readonly onGrave: (what: Removal) => void
 }
 
 const Actions = ({ isMe, of: member, onGrave, viewer }: ActionsProps) => {
   const change = useChange(changeMember, () => toast(teamTexts.changed(nameOf(member))))
-  const { leaves, roles, steers } = movesOf(member, viewer, isMe)
+  const { leaves, roles, steers } = allowedActions(member, viewer, isMe)
   const { account_id } = member
   const run = (body: { readonly role?: Role; readonly status?: "active" }): void =>
     change.mutate({ account_id, change: body }, { onError: (error) => toast(advice(error), "bad") })
@@ -84,14 +84,14 @@ const Actions = ({ isMe, of: member, onGrave, viewer }: ActionsProps) => {
   )
 }
 
-interface GraveProps {
-  readonly what: Grave
+interface RemovalDialogProps {
+  readonly what: Removal
   readonly of: Member
   readonly onClose: () => void
 }
 
 /** Asks for confirmation before a member loses access. */
-const GraveDialog = ({ of: member, onClose, what }: GraveProps) => {
+const RemovalDialog = ({ of: member, onClose, what }: RemovalDialogProps) => {
   const queries = useQueryClient()
   const membership = useMembership()
   const { data: memberships } = useMemberships()
@@ -136,7 +136,7 @@ const GraveDialog = ({ of: member, onClose, what }: GraveProps) => {
 const columnsOf = (
   me: string | undefined,
   viewer: Role,
-  onGrave: (what: Grave, member: Member) => void
+  onGrave: (what: Removal, member: Member) => void
 ): ReadonlyArray<Column<Member>> => [
   {
     id: "member",
@@ -183,7 +183,7 @@ export const Members = () => {
   const members = useMembers()
   const { data: me } = useMe()
   const membership = useMembership()
-  const [grave, setGrave] = useState<readonly [Grave, Member]>()
+  const [grave, setGrave] = useState<readonly [Removal, Member]>()
   return (
     <Section title={teamTexts.members} {...(membership?.role === "member" && { lead: teamTexts.notManager })}>
       <Answer of={members} lines={4}>
@@ -198,7 +198,7 @@ export const Members = () => {
           />
         )}
       </Answer>
-      {grave === undefined ? null : <GraveDialog what={grave[0]} of={grave[1]} onClose={() => setGrave(undefined)} />}
+      {grave === undefined ? null : <RemovalDialog what={grave[0]} of={grave[1]} onClose={() => setGrave(undefined)} />}
     </Section>
   )
 }

@@ -27,7 +27,7 @@ type Source = Schemas["BillingSource"]
 const days = 30
 
 /** Explains a source's position in the order and whether it can pay. */
-const whyOf = (source: Source, { selection, sources }: Sources): string => {
+const reasonFor = (source: Source, { selection, sources }: Sources): string => {
   const isPinned = selection?.mode === "pinned" && selection.billing_account_id === source.billing_account_id
   const isEmpty = nano(source.credits.balance) === 0n
   const barred = source.role === "member" && source.member_spend_enabled === false
@@ -45,7 +45,7 @@ const whyOf = (source: Source, { selection, sources }: Sources): string => {
 const choose = (body: Schemas["BillingSourceSelection"]): Promise<Sources> =>
   resultOf(api.PUT("/v1/me/billing-source", { body }))
 
-const Place = ({ all, at, of: source }: { readonly all: Sources; readonly at: number; readonly of: Source }) => {
+const PayerRow = ({ all, at, of: source }: { readonly all: Sources; readonly at: number; readonly of: Source }) => {
   const { billing_account_id, credits, kind, role, selected, tenant_name } = source
   const { selection } = all
   const isPinned = selection?.mode === "pinned" && selection.billing_account_id === billing_account_id
@@ -70,7 +70,7 @@ const Place = ({ all, at, of: source }: { readonly all: Sources; readonly at: nu
           {isPinned ? <Badge tone="accent">{teamTexts.payersPinned}</Badge> : null}
           {source.available ? null : <Badge tone="warn">{teamTexts.payersUnavailable}</Badge>}
         </p>
-        <p className="quiet">{whyOf(source, all)}</p>
+        <p className="quiet">{reasonFor(source, all)}</p>
       </div>
       <span className="team-place-balance">
         <Money of={credits.balance} focusable />
@@ -99,7 +99,7 @@ const Order = () => {
             {all.selection_required ? <p className="team-note">{teamTexts.payersRequired}</p> : null}
             <ol className="team-places">
               {all.sources.map((source, index) => (
-                <Place key={source.billing_account_id} all={all} at={index + 1} of={source} />
+                <PayerRow key={source.billing_account_id} all={all} at={index + 1} of={source} />
               ))}
             </ol>
             <p className="quiet small">{teamTexts.payersNote}</p>

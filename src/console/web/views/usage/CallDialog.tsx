@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
-import { api, asked } from "../../app/Client.ts"
+import { api, responseBody } from "../../app/Client.ts"
 import type { Schemas } from "../../app/Client.ts"
 import { count } from "../../moments.ts"
 import { nano } from "../../money.ts"
@@ -142,7 +142,7 @@ interface CallDialogProps {
 }
 
 const explainToPerson = (usage_id: string): Promise<Explanation> =>
-  asked(api.GET("/v1/usage/{usage_id}/explain", { params: { path: { usage_id } } }))
+  responseBody(api.GET("/v1/usage/{usage_id}/explain", { params: { path: { usage_id } } }))
 
 export const CallDialog = ({ explain = explainToPerson, id, onClose }: CallDialogProps) => {
   const explanation = useQuery({

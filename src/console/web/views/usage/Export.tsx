@@ -2,7 +2,7 @@
 import { useMutation } from "@tanstack/react-query"
 import { Download } from "lucide-react"
 import { useMembership } from "../../app/Asking.ts"
-import { api, asked, tenantId } from "../../app/Client.ts"
+import { api, responseBody, tenantId } from "../../app/Client.ts"
 import { Button } from "../../parts/Button.tsx"
 import { advice } from "../../parts/States.tsx"
 import { toast } from "../../parts/Toasts.tsx"
@@ -27,7 +27,7 @@ export const ExportButtons = ({ span }: { readonly span: Span }) => {
   const membership = useMembership()
   const download = useMutation({
     mutationFn: async (format: Format) => {
-      const file: Blob = await asked(
+      const file: Blob = await responseBody(
         api.GET("/v1/tenants/{tenant_id}/billing/export", {
           params: { path: { tenant_id: tenantId() }, query: { format, from: span.start, to: span.end } },
           parseAs: "blob"

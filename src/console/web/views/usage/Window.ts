@@ -27,10 +27,10 @@ const hoursMax = 9000
 
 const isDay = (text: string | undefined): text is string => text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text)
 
-type Asked = Pick<UsageSearch, "window" | "from" | "to" | "grain">
+type WindowSearch = Pick<UsageSearch, "window" | "from" | "to" | "grain">
 
 /** Rounds up to the next multiple of `step`, so that the query is stable until then. */
-const ceiling = (millis: number, step: number): number => Math.ceil((millis + 1) / step) * step
+const roundUp = (millis: number, step: number): number => Math.ceil((millis + 1) / step) * step
 
 const of = (start: number, end: number, grain: Span["grain"]): Span => ({
   start: new Date(start).toISOString(),
@@ -39,8 +39,8 @@ const of = (start: number, end: number, grain: Span["grain"]): Span => ({
 })
 
 /** Computes the span. `from` and `to` are the first and the last day of a custom window. `grain` applies if the span allows it. */
-export const spanOf = ({ grain, ...search }: Asked, now: number): Span => {
-  const span = usual(search, now)
+export const spanOf = ({ grain, ...search }: WindowSearch, now: number): Span => {
+  const span = defaultSpan(search, now)
   return grain !== undefined && grainsOf(span).includes(grain) ? { ...span, grain } : span
 }
 
@@ -50,7 +50,7 @@ export const grainsOf = ({ end, start }: Span): ReadonlyArray<Span["grain"]> => 
   return [...(length <= hoursMax * hour ? (["hour"] as const) : []), ...(length > dayLong ? (["day"] as const) : [])]
 }
 
-const usual = ({ from, to, window = "month" }: Asked, now: number): Span => {
+const defaultSpan = ({ from, to, window = "month" }: WindowSearch, now: number): Span => {
   if (window === "custom" && isDay(from)) {
     const start = Date.parse(`${from}T00:00:00Z`)
     const last = isDay(to) ? Date.parse(`${to}T00:00:00Z`) : start
@@ -59,10 +59,10 @@ const usual = ({ from, to, window = "month" }: Asked, now: number): Span => {
   }
   const length = days[window === "custom" ? "month" : window]
   if (length <= 7) {
-    const end = ceiling(now, hour)
+    const end = roundUp(now, hour)
     return of(end - length * dayLong, end, "hour")
   }
-  const end = ceiling(now, dayLong)
+  const end = roundUp(now, dayLong)
   return of(end - length * dayLong, end, "day")
 }
 
