@@ -17,11 +17,11 @@ export interface Options {
   readonly peer: boolean
   /** The number of calls in the databases that `growth` and `console` fill. */
   readonly calls: number
-  /** The number of charges for which `log` builds a log. */
+  /** The number of charges in the log that `log` builds. */
   readonly entries: number
   /** The number of distinct tags and end users in the first tenant's calls in `growth`. */
   readonly labels: number
-  /** The folder in which `growth` and `console` preserve their database for later runs. */
+  /** `growth` and `console` keep their database in this folder for later runs. */
   readonly keep: string | undefined
 }
 

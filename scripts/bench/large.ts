@@ -202,7 +202,7 @@ const others: Readonly<Record<string, (bytes: number) => object>> = {
   })
 }
 
-/** Simulates a vendor's job queue, in which each job is complete at the first status request. */
+/** Simulates a vendor's job queue. The first status request for a job reports that it is complete. */
 const jobOf = (method: string, url: string, bytes: number): object => {
   if (method === "POST") return { request_id: "job" }
   if (url.endsWith("/status")) return { status: "COMPLETED" }

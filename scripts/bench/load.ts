@@ -64,7 +64,7 @@ const run = (order: Order): Promise<Outcome> =>
     const latencies: Array<number> = []
     const firsts: Array<number> = []
     const wrong: Array<string> = []
-    // The arrival times of queued calls, for which no connection was free. `idle` contains the free connections.
+    // The arrival times of calls that wait for a free connection. `idle` contains the free connections.
     const queue: Array<number> = []
     let queued = 0
     const idle: Array<(arrived: number) => void> = []

@@ -46,8 +46,9 @@ const interval = isShort ? 10 : 60
 /** The share of the run that each life gets. In a long run, the middle life gets half of the time, to reveal slow growth. */
 const lives = (values.lives ?? (isShort ? "1,1,1" : "1,1,1,6,1,1,1")).split(",").map(Number)
 
-/** The interval of a life in which the database is locked. The next constant is the lock duration in milliseconds. */
+/** Another process locks the database during this interval of each life. */
 const lockedIn = 2
+/** The lock duration, in milliseconds. */
 const locked_ms = 3_000
 
 /** In every `measureEvery`th interval and a life's last one, new calls pause until no call is open, and memory is measured. */

@@ -16,7 +16,7 @@ import type { Nano } from "../../kernel/Money.ts"
 import type { BilledKind, BilledLine, BillWindow } from "../../upstream/billing/Bill.ts"
 import { joinCalls } from "./CallJoin.ts"
 import { nameLookup } from "./ModelNames.ts"
-import { attoInNano, nanoOf } from "./Reconciliation.ts"
+import { attoInNano, magnitude, nanoOf } from "./Reconciliation.ts"
 import type { Cause, Compared, Difference, Expected, Joined, Metered, MeteredCall } from "./Reconciliation.ts"
 
 type Kinds = Map<BilledKind, Expected>
@@ -190,8 +190,6 @@ const priceOf = (own: Own, theirs: Theirs, kind: BilledKind, tokens: number): Na
     ? 0n
     : nanoOf((amount * attoInNano * BigInt(tokens)) / BigInt(quantity))
 }
-
-const magnitude = (amount: Nano): Nano => (amount < 0n ? -amount : amount)
 
 /** Finds the cause of a difference that different token counts do not explain. */
 const causeOfRest = (rest: Nano, tolerance: Nano, tier: string | undefined, isCounted: boolean): Cause => {

@@ -30,6 +30,11 @@ export const attoInNano = 1_000_000_000n
 export const nanoOf = (atto: bigint): Nano =>
   atto < 0n ? -divideHalfUp(-atto, attoInNano) : divideHalfUp(atto, attoInNano)
 
+export const sumOf = <A>(list: ReadonlyArray<A>, amountOf: (one: A) => bigint): bigint =>
+  list.reduce((sum, one) => sum + amountOf(one), 0n)
+
+export const magnitude = (amount: Nano): Nano => (amount < 0n ? -amount : amount)
+
 /** The tokens of a kind and their expected cost in 10^-18 USD. */
 export interface Expected {
   readonly quantity: number

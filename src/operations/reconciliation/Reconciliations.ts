@@ -32,7 +32,7 @@ import { join, marginMillis } from "./Join.ts"
 import { Hours, meteredCallOf, servedLookup } from "./Metering.ts"
 import { billOf, forgotten } from "./Pages.ts"
 import { BillUnavailable, CannotReconcile } from "./Problems.ts"
-import { coverageOf } from "./Reconciliation.ts"
+import { coverageOf, magnitude, sumOf } from "./Reconciliation.ts"
 import type {
   Cause,
   CauseSum,
@@ -205,11 +205,6 @@ interface Result {
   readonly models: ReadonlyArray<Compared>
   readonly differences: ReadonlyArray<Difference>
 }
-
-const sumOf = <A>(list: ReadonlyArray<A>, amountOf: (one: A) => Nano): Nano =>
-  list.reduce((sum, one) => sum + amountOf(one), 0n)
-
-const magnitude = (amount: Nano): Nano => (amount < 0n ? -amount : amount)
 
 const byCause = (differences: ReadonlyArray<Difference>): ReadonlyArray<CauseSum> => {
   const sums = new Map<Cause, { amount: Nano; lines: number }>()

@@ -6,6 +6,7 @@ import { Either } from "effect"
 import type { Nano } from "../../kernel/Money.ts"
 import type { BilledLine } from "../../upstream/billing/Bill.ts"
 import { joinCalls } from "./CallJoin.ts"
+import { magnitude, sumOf } from "./Reconciliation.ts"
 import type { Cause, Compared, Difference, MeteredCall } from "./Reconciliation.ts"
 
 type DayAndModel = Pick<Compared, "day" | "model">
@@ -47,9 +48,6 @@ export const chosenCalls = (
       return { compared: one, calls, ids: Either.right(ids) }
     })
 }
-
-const sumOf = <A>(list: ReadonlyArray<A>, amountOf: (one: A) => bigint): bigint =>
-  list.reduce((sum, one) => sum + amountOf(one), 0n)
 
 const countOf = <A>(list: ReadonlyArray<A>, amountOf: (one: A) => number): number =>
   list.reduce((sum, one) => sum + amountOf(one), 0)
@@ -98,7 +96,7 @@ export const explainedByCalls = (
   const tokens = tokensOf(bill) - tokensOf(lines)
   // Both the calls' amounts and their sum were rounded.
   const tolerance = resolutionOf(bill) + resolutionOf(lines) + BigInt(calls.length) + 1n
-  const isSmall = left <= tolerance && left >= -tolerance
+  const isSmall = magnitude(left) <= tolerance
   // A cheap call may cost less than the tolerance.
   if (isSmall && (left < 0n || requests <= 0 || tokens <= 0)) return rest("rounding", null, null)
   // A call that the vendor does not know may be in the bill under another id.

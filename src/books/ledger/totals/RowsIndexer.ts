@@ -21,7 +21,7 @@ export interface RowsIndexerContract {
 export interface RowTotals {
   readonly name: string
   /**
-   * The number of new records from which the job adds them. A reader spends a microsecond on each record that has not been added yet. But with
+   * The minimum number of new records per addition. A reader spends a microsecond on each record that has not been added yet. But with
    * several writers, each addition makes all of them wait a few milliseconds until the running batches end (`SafeHorizon`).
    */
   readonly enough: number
